@@ -1,0 +1,77 @@
+# Lockstep. `make` lists what there is; `make demo` and `make test` need nothing before them.
+
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO        ?= go
+BIN       := bin
+CACHE     := .cache
+VERSION   ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+# How often `make soak` repeats the tests, and how long one round may take.
+ROUNDS    ?= 10
+TIMEOUT   ?= 45m
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: check-go
+check-go:
+	@dev/check-go
+
+.PHONY: build
+build: check-go ## Build bin/lockstep
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/lockstep ./cmd/lockstep
+
+.PHONY: cross
+cross: check-go ## Build for every platform of PLATFORMS, into bin/
+	@for p in $(PLATFORMS); do \
+		os=$${p%/*} arch=$${p#*/}; ext=; [ $$os = windows ] && ext=.exe; \
+		echo "build $$p"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' \
+			-o $(BIN)/lockstep-$$os-$$arch$$ext ./cmd/lockstep; \
+	done
+
+.PHONY: demo
+demo: build ## Show the main job on a local cluster; Ctrl-C ends it
+	dev/devcluster --build-only
+	$(GO) run ./dev/demo
+
+.PHONY: test
+test: check-go ## Vet and test everything, with the race detector, against a real local cluster
+	$(GO) run ./dev/test -timeout $(TIMEOUT)
+
+.PHONY: soak
+soak: check-go ## Repeat the tests ROUNDS times on one cluster, in random order, to find what is flaky
+	$(GO) run ./dev/test -timeout $(TIMEOUT) -rounds $(ROUNDS) -shuffle
+
+.PHONY: bench
+bench: build ## Measure 1,000 applications against the floor
+	dev/devcluster --build-only
+	$(GO) run ./dev/bench
+
+.PHONY: bench-full
+bench-full: build ## Measure every size of the benchmark; takes hours
+	dev/devcluster --build-only
+	$(GO) run ./dev/bench -full
+
+.PHONY: lint
+lint: $(CACHE)/golangci-lint ## Run the linters; their first build takes minutes
+	$(CACHE)/golangci-lint run ./...
+
+$(CACHE)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
+	@mkdir -p $(CACHE)
+	@echo "build golangci-lint (once)"
+	cd tools/lint && $(GO) build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: generate
+generate: check-go ## Write generated code, CRDs and docs/cli.md anew
+	$(MAKE) -C tools/gen
+	$(GO) test ./internal/cli -run TestReference -update
+
+.PHONY: clean
+clean: ## Remove what was built here; the cached local cluster stays
+	rm -rf $(BIN) $(CACHE)
