@@ -262,6 +262,7 @@ type DrySource struct {
 // SyncSource is the branch and path that is synced from.
 type SyncSource struct {
 	TargetBranch string `json:"targetBranch"`
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^.{2,}|[^./]$`
 	Path string `json:"path"`
 	// RepoURL defaults to that of the dry source.

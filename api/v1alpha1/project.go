@@ -116,18 +116,22 @@ type ApplicationDestinationServiceAccount struct {
 
 // SourceIntegrity are rules for signed sources.
 type SourceIntegrity struct {
+	// +required
 	Git *SourceIntegrityGit `json:"git,omitempty"`
 }
 
 // SourceIntegrityGit are rules for Git sources; the first policy that matches holds.
 type SourceIntegrityGit struct {
+	// +required
 	Policies []*SourceIntegrityGitPolicy `json:"policies,omitempty"`
 }
 
 // SourceIntegrityGitPolicy is a rule for some repositories.
 type SourceIntegrityGitPolicy struct {
+	// +required
 	Repos []SourceIntegrityGitPolicyRepo `json:"repos,omitempty"`
-	GPG   *SourceIntegrityGitPolicyGPG   `json:"gpg,omitempty"`
+	// +required
+	GPG *SourceIntegrityGitPolicyGPG `json:"gpg,omitempty"`
 }
 
 // SourceIntegrityGitPolicyRepo selects repositories by a glob.
@@ -137,9 +141,10 @@ type SourceIntegrityGitPolicyRepo struct {
 
 // SourceIntegrityGitPolicyGPG demands signatures.
 type SourceIntegrityGitPolicyGPG struct {
-	// +kubebuilder:validation:Enum=none;head;strict
-	Mode string   `json:"mode"`
-	Keys []string `json:"keys,omitempty"`
+	// Mode is none, head or strict.
+	Mode string `json:"mode"`
+	// Keys are the identifiers of the accepted keys.
+	Keys []string `json:"keys"`
 }
 
 // AppProjectStatus is what is known of a project.
