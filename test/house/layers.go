@@ -23,7 +23,7 @@ func layers() []layer {
 		{name: "loop", siblings: true, roots: []string{"internal/engine", "internal/lease", "internal/queue"}},
 		{name: "inputs and rules", siblings: true, roots: []string{
 			"internal/project", "internal/settings", "internal/secret", "internal/param", "internal/auth", "internal/store",
-			"internal/webhook", "internal/metrics", "internal/event",
+			"internal/webhook", "internal/metrics", "internal/event", "internal/repository",
 		}},
 		{name: "links", roots: []string{
 			"internal/git", "internal/chart", "internal/resolve", "internal/render", "internal/cluster", "internal/compare",
