@@ -1,0 +1,69 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-cd/lockstep/internal/client"
+)
+
+// explain gives an error of the API server or of the way to it the kind that callers know, and names the object.
+func (c *Client) explain(err error, object string) error {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &status):
+		return answered(err, status.Status(), object)
+	}
+	var op *net.OpError
+	var dns *net.DNSError
+	var wrapped *url.Error
+	if errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &wrapped) {
+		return fmt.Errorf("cluster %s: %w: %w", c.host, client.ErrUnreachable, innermost(err))
+	}
+	return fmt.Errorf("%s: %w", object, err)
+}
+
+// answered sorts what the API server said.
+func answered(err error, status metav1.Status, object string) error {
+	switch {
+	case apierrors.IsNotFound(err) && kindUnknown(status):
+		return client.ErrNotInstalled
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s: %w", object, client.ErrNotFound)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: %w: %s", object, client.ErrForbidden, status.Message)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %w", object, client.ErrUnauthenticated)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return fmt.Errorf("%s: %w: %s", object, client.ErrInvalid, status.Message)
+	case apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
+		return fmt.Errorf("%s: %w: %s", object, client.ErrUnreachable, status.Message)
+	}
+	return fmt.Errorf("%s: %w", object, err)
+}
+
+// kindUnknown tells a missing kind from a missing object: the answer to the former names no object.
+func kindUnknown(status metav1.Status) bool { return status.Details == nil || status.Details.Name == "" }
+
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		if _, ok := err.(*net.OpError); ok {
+			return err // its text has the address
+		}
+		err = next
+	}
+}
