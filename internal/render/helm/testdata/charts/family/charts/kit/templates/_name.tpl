@@ -1,0 +1,1 @@
+{{- define "kit.name" -}}{{ .Release.Name }}-{{ .Chart.Name }}{{- end -}}
