@@ -1,0 +1,17 @@
+package health
+
+import "github.com/lockstep-cd/lockstep/api/v1alpha1"
+
+// persistentVolumeClaim is decided by its phase.
+func persistentVolumeClaim(f fields) v1alpha1.HealthStatus {
+	switch phase := f.text("status", "phase"); phase {
+	case "Bound":
+		return healthy("")
+	case "Lost":
+		return degraded("its volume is gone")
+	case "Pending", "":
+		return progressing("it is not bound to a volume yet")
+	default:
+		return unknown("it is in the unknown phase " + phase)
+	}
+}

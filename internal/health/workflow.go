@@ -1,0 +1,26 @@
+package health
+
+import "github.com/lockstep-cd/lockstep/api/v1alpha1"
+
+// workflow is decided by its phase; it has no conditions that say more.
+func workflow(f fields) v1alpha1.HealthStatus {
+	switch phase := f.text("status", "phase"); phase {
+	case "Succeeded":
+		return healthy("it is complete")
+	case "Failed", "Error":
+		message := steady(f.text("status", "message"))
+		if message == "" {
+			return degraded("it failed")
+		}
+		return degraded("it failed: " + message)
+	case "":
+		return progressing("it has not started yet")
+	case "Pending", "Running":
+		if f.flag("spec", "suspend") {
+			return suspended("it is suspended")
+		}
+		return progressing("it is running")
+	default:
+		return unknown("it is in the unknown phase " + phase)
+	}
+}
