@@ -87,10 +87,10 @@ func (r Release) execute(ctx context.Context, c *chart.Chart, values map[string]
 	if err != nil {
 		return rendered{}, err
 	}
-	keepNulls(c, values)
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return rendered{}, valuesError(r.Path, err)
 	}
+	keepNulls(c, values)
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
 	top, err := commonutil.ToRenderValuesWithSchemaValidation(c, values, options, caps, true)
 	if err != nil {

@@ -39,6 +39,9 @@ var (
 	mismatch = regexp.MustCompile(`type mismatch on ([^:\s]+)`)
 )
 
+// tplName is the name of the template that the engine gives to texts passed to tpl.
+const tplName = "gotpl"
+
 // templateError is the error of the template engine with its innermost place.
 func templateError(chart, at string, err error) error {
 	text := err.Error()
@@ -53,8 +56,13 @@ func templateError(chart, at string, err error) error {
 		}
 		last, first := all[len(all)-1], all[0]
 		part := func(of []int, n int) string { return text[of[2*n]:of[2*n+1]] }
-		line, _ := strconv.Atoi(part(last, 2))
 		reason := "at " + part(last, 3) + ": " + sentence(text[last[1]:])
+		// The innermost place may be in a text that tpl got, which has no file.
+		for i := len(all) - 1; i > 0 && part(last, 1) == tplName; i-- {
+			last = all[i-1]
+			reason = "in a text given to tpl, " + strings.TrimPrefix(reason, "in a text given to tpl, ")
+		}
+		line, _ := strconv.Atoi(part(last, 2))
 		if outer := part(first, 1) + ":" + part(first, 2); outer != part(last, 1)+":"+part(last, 2) {
 			reason += " (used at " + sourcePath(chart, at, outer) + ")"
 		}
@@ -73,6 +81,7 @@ var secretParts = []struct {
 	{regexp.MustCompile(`(?s)range can't iterate over .*`), "range can't iterate over the value"},
 	{regexp.MustCompile(`(?s)parsing (time )?".*"`), "parsing the ${1}value"},
 	{regexp.MustCompile(`(?s)unable to cast .* of type`), "unable to cast the value of type"},
+	{regexp.MustCompile(`template: ` + tplName + `:\d+: `), ""},
 	{regexp.MustCompile("`[^`]*`"), "the value"},
 }
 
@@ -92,9 +101,24 @@ func yamlError(file string, err error) error {
 		return &job.Error{File: file, Line: line, Reason: "no valid YAML: " + sentence(m[2])}
 	}
 	if m := jsonType.FindStringSubmatch(text); m != nil {
-		return &job.Error{File: file, Reason: fmt.Sprintf("a %s stands where %s is wanted", m[1], wanted(m[2]))}
+		return &job.Error{File: file, Reason: fmt.Sprintf("%s stands where %s is wanted", found(m[1]), wanted(m[2]))}
+	}
+	if i := strings.LastIndex(text, " yaml: "); i >= 0 {
+		text = text[i+len(" yaml: "):] // the library leaves out line 1
 	}
 	return &job.Error{File: file, Reason: "no valid YAML: " + sentence(strings.TrimPrefix(text, "yaml: "))}
+}
+
+func found(jsonType string) string {
+	switch jsonType {
+	case "array":
+		return "a list"
+	case "object":
+		return "a mapping"
+	case "bool":
+		return "a truth value"
+	}
+	return "a " + jsonType
 }
 
 func wanted(goType string) string {
@@ -109,14 +133,10 @@ func wanted(goType string) string {
 
 // chartError is the error for files that make no chart.
 func chartError(at string, err error) error {
-	if yamlLine.MatchString(err.Error()) || jsonType.MatchString(err.Error()) {
-		file := at
-		for _, name := range []string{"Chart.yaml", "values.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"} {
-			if strings.Contains(err.Error(), "cannot load "+name) {
-				file = path.Join(at, name)
-			}
+	for _, name := range []string{"Chart.yaml", "values.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"} {
+		if strings.Contains(err.Error(), "cannot load "+name) {
+			return yamlError(path.Join(at, name), err)
 		}
-		return yamlError(file, err)
 	}
 	return &job.Error{File: path.Join(at, "Chart.yaml"), Reason: sentence(err.Error())}
 }

@@ -4,119 +4,91 @@ import (
 	"maps"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
-	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
 
 // keepNulls makes a null that a chart sets for a value of its sub-chart delete that value's default, as a null given by
 // the user does and as Helm documents for both. The library (4.3.1) drops such nulls before it comes to the sub-chart, so
-// that the default is back. Here they are put among the user's values, where nothing of the user's or of a chart above
-// says otherwise and where there is a default to delete; anywhere else the result is the library's own.
-func keepNulls(c *chart.Chart, values map[string]any) {
-	lift(c, values, values)
+// that the default is back. So the default is taken out of the sub-chart here, and the null with it. Where the user says
+// something about the value, and where there is no default, the result is the library's own.
+//
+// The dependencies of c must have been processed: they have their aliases, and c its imported values.
+func keepNulls(c *chart.Chart, user map[string]any) {
+	dropDefaults(c, c.Values, user)
 }
 
-// lift works on the dependencies of c. values is where nulls go, above is what c and all that is over it say.
-func lift(c *chart.Chart, values, above map[string]any) {
-	above = over(above, c.Values)
-	for name, dep := range byName(c) {
-		mine, ok := above[name].(map[string]any)
+// dropDefaults works on the dependencies of c. says is what c and the charts above it say, user what the user says, both
+// as c sees it.
+func dropDefaults(c *chart.Chart, says, user map[string]any) {
+	for _, dep := range c.Dependencies() {
+		name := dep.Name()
+		mine, ok := says[name].(map[string]any)
 		if !ok {
 			continue
 		}
-		given, exists := values[name].(map[string]any)
-		if _, other := values[name]; other && !exists {
-			continue // not a mapping: the library refuses it
+		given, isMap := user[name].(map[string]any)
+		if _, set := user[name]; set && !isMap {
+			continue
 		}
-		if !exists {
-			given = map[string]any{}
+		below := over(mine, dep.Values)
+		if own, ok := c.Values[name].(map[string]any); ok {
+			c.Values = maps.Clone(c.Values)
+			c.Values[name] = without(own, own, defaults(dep), given)
 		}
-		putNulls(given, mine, defaults(dep))
-		lift(dep, given, mine)
-		if exists || len(given) > 0 {
-			values[name] = given
-		}
+		dep.Values = without(dep.Values, mine, dep.Values, given)
+		dropDefaults(dep, below, given)
 	}
 }
 
-// byName are the dependencies of c under the names that values know them by.
-func byName(c *chart.Chart) map[string]*chart.Chart {
-	named := map[string]*chart.Chart{}
-	listed := map[*chart.Chart]bool{}
-	for _, req := range c.Metadata.Dependencies {
-		for _, dep := range c.Dependencies() {
-			if req == nil || dep.Name() != req.Name || !chartutil.IsCompatibleRange(req.Version, dep.Metadata.Version) {
-				continue
+// without is values without those for which by says null, defaults has something, and the user says nothing.
+func without(values, by, defaults, user map[string]any) map[string]any {
+	out := maps.Clone(values)
+	for key, said := range by {
+		given, isMap := user[key].(map[string]any)
+		if _, set := user[key]; set && !isMap {
+			continue
+		}
+		if said == nil {
+			if defaults[key] != nil && given == nil {
+				delete(out, key)
 			}
-			name := req.Name
-			if req.Alias != "" {
-				name = req.Alias
-			}
-			named[name] = dep
-			listed[dep] = true
-			break
+			continue
+		}
+		below, ok := said.(map[string]any)
+		mine, mineOK := out[key].(map[string]any)
+		base, baseOK := defaults[key].(map[string]any)
+		if ok && mineOK && baseOK {
+			out[key] = without(mine, below, base, given)
 		}
 	}
-	for _, dep := range c.Dependencies() {
-		if _, taken := named[dep.Name()]; !taken && !listed[dep] {
-			named[dep.Name()] = dep
-		}
-	}
-	return named
+	return out
 }
 
-// putNulls writes the nulls of from into values where there is a default that they delete.
-func putNulls(values, from, defaults map[string]any) {
-	for key, value := range from {
-		base, ok := defaults[key]
-		if !ok || base == nil {
-			continue
-		}
-		if value == nil {
-			if _, set := values[key]; !set {
-				values[key] = nil
-			}
-			continue
-		}
-		below, isMap := value.(map[string]any)
-		baseBelow, baseIsMap := base.(map[string]any)
-		if !isMap || !baseIsMap {
-			continue
-		}
-		given, exists := values[key].(map[string]any)
-		if _, other := values[key]; other && !exists {
-			continue
-		}
-		if !exists {
-			given = map[string]any{}
-		}
-		putNulls(given, below, baseBelow)
-		if exists || len(given) > 0 {
-			values[key] = given
-		}
-	}
-}
-
-// defaults are the values of a chart with those of its dependencies below their names.
+// defaults are the values of a chart with those of its dependencies below their names; nulls hide nothing in them.
 func defaults(c *chart.Chart) map[string]any {
 	all := c.Values
-	for name, dep := range byName(c) {
-		all = over(all, map[string]any{name: defaults(dep)})
+	for _, dep := range c.Dependencies() {
+		all = lay(all, map[string]any{dep.Name(): defaults(dep)}, false)
 	}
 	return all
 }
 
-// over is top laid over base; a null in top hides what base has. Neither is changed.
-func over(top, base map[string]any) map[string]any {
+// over is top laid over base; a null in top hides what base has.
+func over(top, base map[string]any) map[string]any { return lay(top, base, true) }
+
+// lay makes a new mapping and changes neither top nor base.
+func lay(top, base map[string]any, nullsHide bool) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {
 		out = map[string]any{}
 	}
 	for key, value := range top {
-		if upper, ok := value.(map[string]any); ok {
-			if lower, ok := out[key].(map[string]any); ok {
-				out[key] = over(upper, lower)
-				continue
-			}
+		if value == nil && out[key] != nil && !nullsHide {
+			continue
+		}
+		upper, ok := value.(map[string]any)
+		lower, lowerOK := out[key].(map[string]any)
+		if ok && lowerOK {
+			value = lay(upper, lower, nullsHide)
 		}
 		out[key] = value
 	}

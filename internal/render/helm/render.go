@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/render/buildenv"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
@@ -37,7 +38,7 @@ func Render(ctx context.Context, in job.Input) (job.Output, error) {
 		IncludeCRDs: !options.SkipCrds, SkipTests: options.SkipTests, SkipSchema: options.SkipSchemaValidation,
 		Fetch: in.Fetch,
 	}
-	r.Name = s.expand(r.Name)
+	r.Name = buildenv.Substitute(r.Name, s.Env)
 	if len(r.APIVersions) == 0 {
 		r.APIVersions = in.Capabilities.APIVersions
 	}
