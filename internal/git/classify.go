@@ -15,6 +15,9 @@ type symptom struct {
 // errDamaged is the kind for a mirror that must be fetched again; it does not leave the package.
 var errDamaged = ErrCorrupt
 
+// symptomPrompt is what git means when it would ask a person. A session that did send something says so instead.
+const symptomPrompt = "it needs credentials and none are configured, or there is no such repository"
+
 // symptoms in order: the first that is found wins, so the special ones stand before the general ones.
 var symptoms = []symptom{
 	// ssh
@@ -25,7 +28,7 @@ var symptoms = []symptom{
 	{"error in libcrypto", ErrAuth, "the ssh private key can not be read", "configure an unencrypted key in PEM or OpenSSH format"},
 	{"too many authentication failures", ErrAuth, "the server accepted no ssh key", "configure a private key that it knows"},
 	// http
-	{"terminal prompts disabled", ErrAuth, "it needs credentials and none are configured, or there is no such repository", "configure credentials for it, or check the URL"},
+	{"terminal prompts disabled", ErrAuth, symptomPrompt, "configure credentials for it, or check the URL"},
 	{"authentication failed", ErrAuth, "the server did not accept the credentials", "check user name, password or token"},
 	{"requested url returned error: 401", ErrAuth, "the server did not accept the credentials", "check user name, password or token"},
 	{"requested url returned error: 403", ErrAuth, "the server denies access (403)", "give the credentials the right to read it"},

@@ -32,10 +32,20 @@ type session struct {
 	addr     address
 	settings []setting
 	env      []string
+	login    login
 	block    string
 	secrets  []string
 	dir      string
 }
+
+// login is the way that a user name, password or token takes.
+type login uint8
+
+const (
+	loginNone login = iota
+	loginHeader
+	loginHelper
+)
 
 // newSession prepares the credentials. The caller closes it.
 func (s *Store) newSession(a address, c Credentials) (*session, error) {
@@ -111,7 +121,7 @@ func (n *session) http(s *Store, c Credentials) error {
 		n.set(f.config, file)
 	}
 	n.proxy(s, c)
-	return n.login(c)
+	return n.authenticate(c)
 }
 
 func (n *session) proxy(s *Store, c Credentials) {
@@ -130,7 +140,7 @@ func (n *session) proxy(s *Store, c Credentials) {
 	n.hide(proxy)
 }
 
-func (n *session) login(c Credentials) error {
+func (n *session) authenticate(c Credentials) error {
 	user, password := c.Username, c.Password
 	if user == "" && password == "" {
 		user, password = n.addr.user, n.addr.password
@@ -151,12 +161,14 @@ func (n *session) login(c Credentials) error {
 	}
 	n.hide(password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 	if header != "" {
+		n.login = loginHeader
 		n.set("http.extraHeader", "Authorization: "+header)
 		n.set("http.followRedirects", "false")
 		return nil
 	}
 	n.set("http.followRedirects", "initial")
 	if user != "" {
+		n.login = loginHelper
 		n.block = "username=" + user + "\npassword=" + password + "\n"
 		n.helper()
 	}
@@ -164,14 +176,7 @@ func (n *session) login(c Credentials) error {
 }
 
 func (n *session) helper() {
-	host := n.addr.host
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if n.addr.port != "" {
-		host += ":" + n.addr.port
-	}
-	n.env = append(n.env, "LOCKSTEP_GIT_HOST="+host, "LOCKSTEP_GIT_SCHEME="+n.addr.scheme)
+	n.env = append(n.env, "LOCKSTEP_GIT_HOST="+n.addr.hostPort(), "LOCKSTEP_GIT_SCHEME="+n.addr.scheme)
 	if secretOnFD {
 		n.set("credential.helper", helperFD)
 		return
@@ -266,7 +271,16 @@ func (n *session) remote(ctx context.Context, s *Store, gitDir string, args ...s
 
 // explain makes the sentence of a failed conversation.
 func (n *session) explain(err error) *Error {
-	return explain(n.addr.remote, err, n.secrets)
+	e := explain(n.addr.remote, err, n.secrets)
+	if e.What == symptomPrompt {
+		switch n.login {
+		case loginHeader:
+			e.What, e.Hint = "the server did not accept the credentials", "check user name, password or token"
+		case loginHelper: // it did not answer, for the question was another server's
+			e.What, e.Hint = "it redirects to another server, which the credentials are not sent to", "use the repository's present URL"
+		}
+	}
+	return e
 }
 
 func explain(repo string, err error, secrets []string) *Error {

@@ -32,11 +32,19 @@ func (a address) key() string {
 	if a.scheme == "file" {
 		return "file:///" + strings.TrimSuffix(p, "/")
 	}
+	return a.hostPort() + "/" + strings.Trim(p, "/")
+}
+
+// hostPort is the host as URLs write it.
+func (a address) hostPort() string {
 	host := a.host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
 	if a.port != "" {
 		host += ":" + a.port
 	}
-	return host + "/" + strings.Trim(p, "/")
+	return host
 }
 
 // Normalize gives the key of the repository behind a URL: https, ssh and user@host:path forms, with and without .git, a
@@ -109,13 +117,12 @@ func parseURL(s, scheme string) (address, error) {
 	if a.port == defaultPorts[scheme] {
 		a.port = ""
 	}
-	if scheme == "ssh" {
-		if a.password != "" {
-			return address{}, refused(s, "has a password, which ssh does not take; configure a private key")
-		}
-		u.Scheme = "ssh"
-	} else {
-		u.User = nil
+	if scheme == "ssh" && a.password != "" {
+		return address{}, refused(s, "has a password, which ssh does not take; configure a private key")
+	}
+	if scheme != "ssh" {
+		// The helper compares the host that git asks for with ours, so git gets it in the form that we hold.
+		u.User, u.Host = nil, a.hostPort()
 	}
 	u.Scheme = scheme
 	a.remote = u.String()
