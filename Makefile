@@ -70,7 +70,7 @@ $(CACHE)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 .PHONY: generate
 generate: check-go ## Write generated code, CRDs and docs/cli.md anew
 	$(MAKE) -C tools/gen
-	$(GO) test ./internal/cli -run TestReference -update
+	LOCKSTEP_UPDATE=1 $(GO) test ./internal/cli -run TestReference
 
 .PHONY: clean
 clean: ## Remove what was built here; the cached local cluster stays
