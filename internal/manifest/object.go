@@ -64,3 +64,6 @@ type Object struct {
 
 // Key is the key of the object.
 func (o Object) Key() Key { return KeyOf(o.Unstructured) }
+
+// FieldManager is the name that Lockstep owns fields under.
+const FieldManager = "lockstep"

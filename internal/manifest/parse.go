@@ -22,6 +22,8 @@ const (
 type Options struct {
 	// LastKeyWins takes the last of several equal keys of a mapping and warns, as Helm does. By default they are an error.
 	LastKeyWins bool
+	// JSON reads the text as JSON whatever the file is called.
+	JSON bool
 	// MaxBytes, MaxObjects and MaxDepth replace the defaults above.
 	MaxBytes, MaxObjects, MaxDepth int
 }
@@ -91,7 +93,7 @@ func Parse(file string, data []byte, opts Options) (objects []Object, warnings [
 	if line := invalidLine(data); line > 0 {
 		return nil, nil, p.errorAt(line, "is not UTF-8 text")
 	}
-	if looksLikeJSON(file, data) {
+	if p.opts.JSON || looksLikeJSON(file, data) {
 		err = p.parseJSON(data)
 	} else {
 		err = p.parseYAML(data)
