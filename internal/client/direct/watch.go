@@ -117,15 +117,18 @@ func (w *watching) list(ctx context.Context) error {
 	there := make(map[client.Ref]bool, len(apps))
 	for i := range apps {
 		there[client.RefOf(&apps[i])] = true
-		if err := w.show(&apps[i]); err != nil {
+	}
+	for ref, app := range w.known {
+		if there[ref] {
+			continue
+		}
+		if err := w.gone(app); err != nil {
 			return err
 		}
 	}
-	for ref, app := range w.known {
-		if !there[ref] {
-			if err := w.gone(app); err != nil {
-				return err
-			}
+	for i := range apps {
+		if err := w.show(&apps[i]); err != nil {
+			return err
 		}
 	}
 	w.from = version
