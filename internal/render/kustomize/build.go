@@ -91,5 +91,10 @@ func (w *walker) build(dir string) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(w.metadata) > 0 {
+		if err := w.restore(dir, result); err != nil {
+			return nil, err
+		}
+	}
 	return result.AsYaml()
 }

@@ -47,8 +47,8 @@ func (r *references) inflate() error {
 	}
 	r.hasCharts, r.changed = true, true
 	k.HelmCharts, k.HelmGlobals = nil, nil
-	r.laidFiles++
-	dir := fmt.Sprintf("%s/charts-%d", mountDir, r.laidFiles)
+	dir := r.chartsDir()
+	r.remember(dir, laidIn{chartsOf: r.place.file})
 	component := types.Kustomization{TypeMeta: types.TypeMeta{APIVersion: types.ComponentVersion, Kind: types.ComponentKind}}
 	for i, text := range texts {
 		if len(text) == 0 {

@@ -124,7 +124,9 @@ func (r *references) enter(child place) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		child.dir = path.Join(r.space.mount(f), rest)
+		again := r.space.mount(f)
+		r.remember(again, r.laidFrom[mountOf(child.dir)])
+		child.dir = path.Join(again, rest)
 	}
 	if err := r.below(child); err != nil {
 		return "", err
@@ -198,6 +200,7 @@ func (w *walker) fetch(l job.Locator) (string, error) {
 	}
 	at := w.space.mount(f)
 	w.mounted[l] = at
+	w.remember(at, laidIn{repository: l.URL, ref: l.Revision})
 	return at, nil
 }
 
@@ -211,13 +214,23 @@ func (r *references) download(field, url string) (string, error) {
 	if err != nil {
 		return "", r.place.fail("%s: %s: %v", field, url, err)
 	}
-	return r.lay(data), nil
+	return r.lay(url, data), nil
 }
 
-// lay puts a file into the folder of the kustomization and returns its name.
-func (r *references) lay(data []byte) string {
+// laidPrefix starts the names of files laid into folders.
+const laidPrefix = ".lockstep-file-"
+
+// lay puts the file behind a URL into the folder of the kustomization and returns its name.
+func (r *references) lay(url string, data []byte) string {
 	r.laidFiles++
-	name := fmt.Sprintf(".lockstep-%d.yaml", r.laidFiles)
-	r.space.laid[path.Join(r.place.dir, name)] = data
+	name := fmt.Sprintf("%s%d.yaml", laidPrefix, r.laidFiles)
+	at := path.Join(r.place.dir, name)
+	r.space.laid[at] = data
+	// Kustomize takes the URL for one of a repository where it can.
+	from := laidIn{file: path.Join(r.place.dir, url)}
+	if repository, ok := parseRemote(url); ok {
+		from = laidIn{repository: repository.url, ref: repository.ref, file: repository.dir}
+	}
+	r.remember(at, from)
 	return name
 }

@@ -38,8 +38,11 @@ type walker struct {
 	resources []string
 	// schema says that a kustomization brings an OpenAPI schema.
 	schema bool
-	// laidFiles numbers the files laid into folders.
+	// laidFiles numbers the files and folders laid in; laidFrom tells where they and the mounts come from.
 	laidFiles int
+	laidFrom  map[string]laidIn
+	// metadata is the buildMetadata of the kustomization that is built.
+	metadata []string
 }
 
 // visit is what a visit of a folder depended on, and whether that mattered.
@@ -63,7 +66,7 @@ type place struct {
 func newWalker(ctx context.Context, in job.Input, charts ChartRenderer) *walker {
 	return &walker{
 		ctx: ctx, in: in, charts: charts, space: newSpace(ctx, in.Tree),
-		mounted: map[job.Locator]string{}, visited: map[string]visit{},
+		mounted: map[job.Locator]string{}, visited: map[string]visit{}, laidFrom: map[string]laidIn{},
 	}
 }
 
@@ -74,6 +77,7 @@ func (w *walker) run(dir string) (string, error) {
 	if err != nil {
 		return p.file, err
 	}
+	w.metadata = k.BuildMetadata
 	changed := false
 	if o := w.in.Source.Kustomize; o != nil {
 		if err := w.edit(&p, k, *o); err != nil {
