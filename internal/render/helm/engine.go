@@ -50,7 +50,7 @@ func (r Release) render(ctx context.Context) (rendered, error) {
 	if err := set(values, r.Parameters); err != nil {
 		return rendered{}, err
 	}
-	l := loading{reader: reader{left: job.MaxRead}, source: r.Chart, fetch: r.Fetch}
+	l := loading{reader: reader{left: job.MaxRead - r.spent}, source: r.Chart, fetch: r.Fetch}
 	c, err := l.load(ctx, r.Path, r.Archived)
 	if err != nil {
 		return rendered{}, err

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxFiles bounds the files of a chart with all its dependencies.
+	// maxFiles bounds the files and folders of a chart with all its dependencies.
 	maxFiles = 20000
 	// maxDepth bounds folders in folders and charts in charts.
 	maxDepth = 50
@@ -42,7 +42,7 @@ func (r *reader) take(file string, size int) error {
 	case r.left < 0:
 		return &job.Error{File: file, Reason: fmt.Sprintf("the rendering reads more than %d MB", job.MaxRead>>20)}
 	case r.count > maxFiles:
-		return &job.Error{File: file, Reason: fmt.Sprintf("the chart has more than %d files", maxFiles)}
+		return &job.Error{File: file, Reason: fmt.Sprintf("the chart has more than %d files and folders", maxFiles)}
 	}
 	return nil
 }
@@ -85,6 +85,10 @@ func (w *walker) walk(dir string, depth int) error {
 	at := path.Join(w.root, dir)
 	if depth > maxDepth {
 		return &job.Error{File: at, Reason: fmt.Sprintf("more than %d folders deep: is a link leading to its own folder?", maxDepth)}
+	}
+	// Folders count too: two links to their own folder make more of them than can ever be visited.
+	if err := w.take(at, 0); err != nil {
+		return err
 	}
 	entries, err := w.view.ReadDir(at)
 	if err != nil {

@@ -44,6 +44,8 @@ type Release struct {
 	SkipSchema bool
 	// Fetch answers for dependencies that are not in the charts folder; nil refuses them.
 	Fetch job.Fetcher
+	// spent is what was read for the release already, in bytes.
+	spent int64
 }
 
 // Template is the text that helm template prints for the release: CRDs, objects in the order they are installed, hooks.

@@ -36,7 +36,7 @@ func Render(ctx context.Context, in job.Input) (job.Output, error) {
 		Values: values, Parameters: parameters,
 		KubeVersion: first(options.KubeVersion, in.Capabilities.KubeVersion), APIVersions: options.APIVersions,
 		IncludeCRDs: !options.SkipCrds, SkipTests: options.SkipTests, SkipSchema: options.SkipSchemaValidation,
-		Fetch: in.Fetch,
+		Fetch: in.Fetch, spent: job.MaxRead - s.left,
 	}
 	r.Name = buildenv.Substitute(r.Name, s.Env)
 	if len(r.APIVersions) == 0 {
