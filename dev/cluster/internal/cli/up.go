@@ -99,6 +99,10 @@ func (a *app) upDetached(ctx context.Context, f upFlags) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("cluster %s: directory: %w", a.name, err)
 	}
+	var st supervise.Status
+	if err := supervise.Call(ctx, dir, "GET", "/status", nil, &st); err == nil {
+		return a.printf("cluster %s runs already\nkubeconfig: %s\nserver:     %s\n", a.name, st.Kubeconfig, st.Server)
+	}
 	began := time.Now()
 	cmd, err := a.startSupervisor(dir, f)
 	if err != nil {
@@ -118,7 +122,7 @@ func (a *app) upDetached(ctx context.Context, f upFlags) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		var st supervise.Status
+		st = supervise.Status{}
 		if err := supervise.Call(ctx, dir, "GET", "/status", nil, &st); err == nil && st.Ready && st.PID == cmd.Process.Pid {
 			return a.printf("cluster %s is ready after %s\nkubeconfig: %s\nserver:     %s\n",
 				a.name, time.Since(began).Round(100*time.Millisecond), st.Kubeconfig, st.Server)

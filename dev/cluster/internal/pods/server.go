@@ -168,26 +168,14 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) {
 // command. Nothing is ever executed.
 type answers struct{}
 
-func (answers) ExecInContainer(_ context.Context, _, _, container string, cmd []string, _ io.Reader, out, errs io.WriteCloser,
+func (answers) ExecInContainer(_ context.Context, _, _, container string, cmd []string, _ io.Reader, out, _ io.WriteCloser,
 	_ bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
-	defer closeAll(out, errs)
 	return say(out, fmt.Sprintf("simulated container %s: nothing was executed\ncommand: %s\n", container, strings.Join(cmd, " ")))
 }
 
-func (answers) AttachContainer(_ context.Context, _, _, container string, _ io.Reader, out, errs io.WriteCloser,
+func (answers) AttachContainer(_ context.Context, _, _, container string, _ io.Reader, out, _ io.WriteCloser,
 	_ bool, _ <-chan remotecommand.TerminalSize) error {
-	defer closeAll(out, errs)
 	return say(out, fmt.Sprintf("simulated container %s: there is no process to attach to\n", container))
-}
-
-// closeAll ends the streams as a process does that exits: until then a client over
-// SPDY may drop what it was sent last.
-func closeAll(streams ...io.Closer) {
-	for _, s := range streams {
-		if s != nil {
-			_ = s.Close()
-		}
-	}
 }
 
 func say(out io.WriteCloser, text string) error {

@@ -250,15 +250,11 @@ func (s *Supervisor) newProcess(name string, log io.Writer) *process {
 	}
 }
 
-// memoryEnv tunes Go's collector: the components that hold little are collected often,
-// which costs little; the API server and etcd, which work under load, less often.
+// memoryEnv tunes Go's collector. The API server and etcd, which work under load, keep
+// the default; the others hold little, so that frequent collections cost them little.
 func memoryEnv(name string) []string {
-	if os.Getenv("GOGC") != "" {
+	if name == layout.APIServer || name == layout.Etcd || os.Getenv("GOGC") != "" {
 		return nil
 	}
-	gogc := "50"
-	if name == layout.APIServer || name == layout.Etcd {
-		gogc = "75"
-	}
-	return []string{"GOGC=" + gogc}
+	return []string{"GOGC=50"}
 }
