@@ -1,0 +1,49 @@
+// Package local owns what the demo and the try-out run on this machine: builds, the local cluster, and Lockstep as a
+// process. Whatever it starts ends with the program that started it, however that ends.
+//
+// Only programs below dev import it. It imports the client and test/gitserver, nothing else of ours.
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Root is the folder of the module that the working directory lies in.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "dev", "devcluster")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s: not in Lockstep's repository", dir)
+		}
+	}
+}
+
+// Tail is the end of a file, for a message about the process that wrote it.
+func Tail(file string, lines int) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(string(bytes.TrimSpace(data)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// run runs a program in dir and shows what it says on the error stream.
+func run(cmd *exec.Cmd, dir string) error {
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return nil
+}
