@@ -1,0 +1,452 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/apply"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/plan"
+	"github.com/lockstep-cd/lockstep/internal/queue"
+)
+
+// applyAtOnce bounds the objects of one kind that one application has under way.
+const applyAtOnce = 8
+
+// advance does of the operation under way what can be done without waiting.
+func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, error) {
+	r := st.running
+	if wait := r.notYet.Sub(e.opts.Now()); wait > 0 {
+		e.queue.AddAfter(st.key, queue.Commits, wait)
+		return outcome{state: r.state(l, v1alpha1.OperationRunning, r.message)}, nil
+	}
+	t, err := e.aim(ctx, st, l)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !t.compared() {
+		reason := cmpErr(t.invalid, t.failed)
+		return e.fail(st, l, reason.Error(), t.invalid != nil), nil
+	}
+	opts := syncOptions(t.app, r.op.Sync)
+	t.prune, t.only = r.op.Sync.Prune, r.op.Sync.Resources
+	if !r.checked {
+		if broken := e.validate(t, opts); broken != "" {
+			return e.fail(st, t, broken, true), nil
+		}
+		r.checked = true
+	}
+	if err := e.namespace(ctx, t, opts); err != nil {
+		return e.problem(ctx, st, t, err)
+	}
+	steps := t.plan(opts)
+	for _, kept := range steps.Kept {
+		r.note(kept.Key, "", v1alpha1.ResultPruneSkipped, kept.Reason)
+	}
+	for i, step := range steps.Steps {
+		if failure, err := e.perform(ctx, st, t, step, opts); err != nil || failure != "" {
+			if err != nil {
+				return e.problem(ctx, st, t, err)
+			}
+			return e.fail(st, t, failure, false), nil
+		}
+		if i+1 < len(steps.Steps) {
+			if waits, broken := t.unsettled(step); broken != "" {
+				return e.fail(st, t, broken, false), nil
+			} else if waits != "" {
+				return outcome{state: r.state(t, v1alpha1.OperationRunning, waits)}, nil
+			}
+		}
+	}
+	if t != l { // what the spec asks for is compared again with what is now in the cluster
+		e.queue.Add(st.key, queue.Commits)
+	}
+	return e.finish(st, t, v1alpha1.OperationSucceeded, success(r)), nil
+}
+
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return errNotCompared
+}
+
+func success(r *running) string {
+	if r.op.Sync.DryRun {
+		return "dry run finished; nothing was changed"
+	}
+	return "successfully synced"
+}
+
+// problem ends an attempt for an error that is nobody's refusal: the API server is away, or we are told to stop.
+func (e *Engine) problem(ctx context.Context, st *state, l *look, err error) (outcome, error) {
+	if ctx.Err() != nil {
+		return outcome{}, ctx.Err()
+	}
+	return e.fail(st, l, err.Error(), false), nil
+}
+
+// aim is the look that the operation works on: the one at the spec, unless the operation names revisions or sources.
+func (e *Engine) aim(ctx context.Context, st *state, l *look) (*look, error) {
+	s := st.running.op.Sync
+	fixed := s.Revisions
+	if len(fixed) == 0 && s.Revision != "" {
+		fixed = []string{s.Revision}
+	}
+	own := s.Source != nil || len(s.Sources) > 0
+	if !own && (len(fixed) == 0 || l.rendering != nil && slices.Equal(fixed, l.rendering.revisions)) {
+		return l, nil
+	}
+	if st.running.op.InitiatedBy.Automated && !own && !st.running.op.Retry.Refresh && l.rendering != nil && st.attempted == l.rendering.digest {
+		return l, nil // the commit moved on, what it renders to did not
+	}
+	t := &look{app: l.app, rules: l.rules, invalid: l.invalid}
+	if t.invalid != nil {
+		return t, nil
+	}
+	r := request{key: st.key, app: l.app, sources: l.sources(st.running), rules: l.rules, fixed: fixed}
+	if err := e.capabilities(&r); err != nil {
+		t.failed = err
+		return t, nil
+	}
+	rendered, err := e.chain().render(ctx, r, nil)
+	if err != nil {
+		t.blame(err)
+		return t, ctx.Err()
+	}
+	t.rendering = rendered
+	e.compareTo(ctx, st, t, false)
+	return t, ctx.Err()
+}
+
+// syncOptions joins the application's and the operation's options.
+func syncOptions(app *v1alpha1.Application, op *v1alpha1.SyncOperation) plan.Set {
+	list := slices.Clone(op.SyncOptions)
+	if len(list) == 0 && app.Spec.SyncPolicy != nil {
+		list = app.Spec.SyncPolicy.SyncOptions
+	}
+	return plan.SetOf(list)
+}
+
+// validate says what makes the sync impossible before anything is touched; empty when nothing does.
+func (e *Engine) validate(l *look, opts plan.Set) string {
+	var broken []string
+	for _, it := range l.items {
+		if err := e.checkItem(it, opts); err != nil {
+			broken = append(broken, err.Error())
+		}
+	}
+	switch len(broken) {
+	case 0:
+		return ""
+	case 1:
+		return broken[0] + "; nothing was applied"
+	}
+	return fmt.Sprintf("%s; and %d more objects have faults; nothing was applied", broken[0], len(broken)-1)
+}
+
+func (e *Engine) checkItem(it item, opts plan.Set) error {
+	if it.desired.problem != nil || it.inSync() || it.desired.resource.Resource == "" || opts.Has("Validate=false") {
+		return it.desired.problem
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(e.body(it.desired)); err != nil {
+		return at(it.desired.Object, err)
+	}
+	if err := e.schemas(u); err != nil {
+		return at(it.desired.Object, err)
+	}
+	return nil
+}
+
+// namespace makes the destination namespace where the options ask for it and it is not there.
+func (e *Engine) namespace(ctx context.Context, l *look, opts plan.Set) error {
+	name := l.app.Spec.Destination.Namespace
+	if !opts.Has("CreateNamespace=true") || name == "" {
+		return nil
+	}
+	k := manifest.Key{Kind: "Namespace", Name: name}
+	if _, declared := l.set.byKey[k]; declared {
+		return nil
+	}
+	if err := e.cluster.Watch(ctx, k.GroupKind()); err != nil {
+		return err
+	}
+	meta := (*v1alpha1.ManagedNamespaceMetadata)(nil)
+	if l.app.Spec.SyncPolicy != nil {
+		meta = l.app.Spec.SyncPolicy.ManagedNamespaceMetadata
+	}
+	exists := e.cluster.Exists(k)
+	if exists && meta == nil {
+		return nil
+	}
+	if meta == nil {
+		meta = &v1alpha1.ManagedNamespaceMetadata{}
+	}
+	return e.writer.Namespace(ctx, name, meta.Labels, meta.Annotations)
+}
+
+// plan orders the operation's tasks.
+func (l *look) plan(opts plan.Set) plan.Plan {
+	desired := make([]plan.Desired, 0, len(l.items))
+	for _, it := range l.items {
+		desired = append(desired, plan.Desired{Object: it.desired.Object, InSync: it.inSync()})
+	}
+	extra := make([]plan.Extra, 0, len(l.extras))
+	for _, x := range l.extras {
+		reason := ""
+		switch {
+		case x.Controlled:
+			reason = "is kept: a controller made it and takes it away with its owner"
+		case x.Deleting:
+			reason = "is being deleted already"
+		case l.shared[x.Key] != "":
+			reason = "is kept: application " + l.shared[x.Key] + " declares it"
+		}
+		extra = append(extra, plan.Extra{Key: x.Key, Annotations: x.Steering, Reason: reason})
+	}
+	o := plan.Options{Prune: l.prune, PruneLast: opts.Has("PruneLast=true"), NoPrune: opts.Has("Prune=false")}
+	if len(l.only) > 0 {
+		o.Only = func(k manifest.Key) bool { return selects(l.only, k) }
+	}
+	return plan.Make(desired, extra, o)
+}
+
+func selects(list []v1alpha1.SyncOperationResource, k manifest.Key) bool {
+	return slices.ContainsFunc(list, func(r v1alpha1.SyncOperationResource) bool {
+		return r.Group == k.Group && r.Kind == k.Kind && r.Name == k.Name && (r.Namespace == "" || r.Namespace == k.Namespace)
+	})
+}
+
+// perform does one step; failure names the first object that was refused.
+func (e *Engine) perform(ctx context.Context, st *state, l *look, step plan.Step, opts plan.Set) (failure string, err error) {
+	var mu sync.Mutex
+	changed := false
+	defer func() {
+		if changed {
+			if serr := e.opts.Records.Save(st.key, st.proofs); serr != nil {
+				e.log.Warn("proofs", "application", st.key, "error", serr)
+			}
+		}
+	}()
+	for _, group := range step.Groups {
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(applyAtOnce)
+		for _, task := range group {
+			g.Go(func() error {
+				refusal, terr := e.do(gctx, st, l, task, opts, &mu)
+				mu.Lock()
+				defer mu.Unlock()
+				changed = true
+				if refusal != "" && failure == "" {
+					failure = refusal
+				}
+				return terr
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return "", err
+		}
+		if failure != "" {
+			return failure, nil
+		}
+		if err := e.established(ctx, l, group); err != nil {
+			return err.Error(), nil
+		}
+	}
+	return "", nil
+}
+
+// do performs one task. A refusal is an answer about the object; an error is none.
+func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opts plan.Set, mu *sync.Mutex) (string, error) {
+	if task.Action == plan.Prune {
+		return e.doPrune(ctx, st, l, task, opts, mu)
+	}
+	mu.Lock()
+	it := &l.items[l.set.byKey[task.Key]]
+	mu.Unlock()
+	r := st.running
+	if it.holder != "" {
+		mu.Lock()
+		defer mu.Unlock()
+		message := "belongs to application " + it.holder + ", which still declares it; it was left alone"
+		r.note(task.Key, it.live.Version, v1alpha1.ResultSyncFailed, message)
+		if opts.Has("FailOnSharedResource=true") {
+			return task.Key.String() + ": " + message, nil
+		}
+		return "", nil
+	}
+	d := it.desired
+	version := d.GroupVersionKind().Version
+	if it.inSync() {
+		mu.Lock()
+		defer mu.Unlock()
+		r.note(task.Key, version, v1alpha1.ResultSynced, "is in step")
+		return "", nil
+	}
+	mode := apply.Mode{DryRun: r.op.Sync.DryRun, Loose: opts.Has("Validate=false")}
+	existed := it.exists
+	out, err := e.writer.Apply(ctx, target(d.resource), d.key, e.body(d), mode)
+	mu.Lock()
+	defer mu.Unlock()
+	if err != nil {
+		var refused *apply.Error
+		if !errors.As(err, &refused) {
+			return "", err
+		}
+		r.note(task.Key, version, v1alpha1.ResultSyncFailed, refused.Reason)
+		return at(d.Object, errors.New(refused.Reason)).Error(), nil
+	}
+	r.note(task.Key, version, v1alpha1.ResultSynced, applied(existed, mode.DryRun))
+	if mode.DryRun {
+		return "", nil
+	}
+	e.opts.Metrics.applied.Inc()
+	it.live, it.exists, it.verdict = readLive(out), true, compare.Equal
+	st.proofs[d.key] = compare.Pair{Desired: d.hash, Entry: it.live.Entry}
+	e.cluster.Observe(out)
+	return "", nil
+}
+
+func applied(existed, dry bool) string {
+	text := "created"
+	if existed {
+		text = "configured"
+	}
+	if dry {
+		return "would be " + text
+	}
+	return text
+}
+
+func (e *Engine) doPrune(ctx context.Context, st *state, l *look, task plan.Task, opts plan.Set, mu *sync.Mutex) (string, error) {
+	at := slices.IndexFunc(l.extras, func(x cluster.Live) bool { return x.Key == task.Key })
+	x := l.extras[at]
+	res, err := e.cluster.Kind(x.Key.GroupKind().WithVersion(""))
+	if err != nil {
+		return "", err
+	}
+	gone := apply.Gone{Key: x.Key, UID: x.UID, ResourceVersion: x.ResourceVersion, Propagation: propagation(opts), DryRun: st.running.op.Sync.DryRun}
+	err = e.writer.Delete(ctx, target(res), gone)
+	mu.Lock()
+	defer mu.Unlock()
+	if apierrors.IsConflict(err) {
+		// It changed since it was looked at; the next look decides anew.
+		e.queue.AddAfter(st.key, queue.Drift, time.Second)
+		return x.Key.String() + ": changed while it was to be pruned", nil
+	}
+	if err != nil {
+		st.running.note(x.Key, x.Version, v1alpha1.ResultSyncFailed, err.Error())
+		return err.Error(), nil
+	}
+	text := "pruned"
+	if gone.DryRun {
+		text = "would be pruned"
+	} else {
+		delete(st.proofs, x.Key)
+		e.opts.Metrics.pruned.Inc()
+		e.log.Info("pruned", "application", st.key, "object", x.Key.String())
+	}
+	st.running.note(x.Key, x.Version, v1alpha1.ResultPruned, text)
+	return "", nil
+}
+
+func propagation(opts plan.Set) metav1.DeletionPropagation {
+	switch v, _ := opts.Value("PrunePropagationPolicy"); v {
+	case "background":
+		return metav1.DeletePropagationBackground
+	case "orphan":
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationForeground
+}
+
+// How long a CustomResourceDefinition may take until its kind is served, and how often that is asked.
+const (
+	establishTimeout = 20 * time.Second
+	establishPause   = 30 * time.Millisecond
+)
+
+// established waits until the kinds that the group's definitions define are served, and gives the objects of these kinds
+// their resource.
+func (e *Engine) established(ctx context.Context, l *look, group []plan.Task) error {
+	waits := false
+	for _, t := range group {
+		waits = waits || t.Action == plan.Apply && t.Key.Kind == "CustomResourceDefinition"
+	}
+	if !waits {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
+	defer cancel()
+	tick := time.NewTicker(establishPause)
+	defer tick.Stop()
+	for {
+		e.cluster.Invalidate()
+		missing := e.place(l)
+		if missing == (schema.GroupVersionKind{}) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kind %s is not served %s after its definition was applied", missing, establishTimeout)
+		case <-tick.C:
+		}
+	}
+}
+
+// place gives objects of kinds that are served by now their resource; it answers a kind that is still not served.
+func (e *Engine) place(l *look) schema.GroupVersionKind {
+	for i := range l.set.objects {
+		d := &l.set.objects[i]
+		if d.resource.Resource != "" || d.problem != nil {
+			continue
+		}
+		res, err := e.cluster.Kind(d.GroupVersionKind())
+		if err != nil {
+			return d.GroupVersionKind()
+		}
+		d.resource = res
+	}
+	return schema.GroupVersionKind{}
+}
+
+// unsettled tells what of a step the next one has to wait for, or what of it is broken.
+func (l *look) unsettled(step plan.Step) (waits, broken string) {
+	for _, group := range step.Groups {
+		for _, t := range group {
+			if t.Action == plan.Prune {
+				continue
+			}
+			it := l.items[l.set.byKey[t.Key]]
+			if !it.live.HasHealth || it.holder != "" {
+				continue
+			}
+			switch it.live.Health.Status {
+			case v1alpha1.HealthHealthy, v1alpha1.HealthSuspended:
+			case v1alpha1.HealthDegraded:
+				return "", fmt.Sprintf("wave %d: %s is Degraded: %s", step.Wave, t.Key, it.live.Health.Message)
+			default:
+				if waits == "" {
+					waits = fmt.Sprintf("waiting for %s of wave %d to become healthy", t.Key, step.Wave)
+				}
+			}
+		}
+	}
+	return waits, ""
+}

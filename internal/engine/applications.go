@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+)
+
+// applications follows the Application objects of the control plane's namespace.
+type applications struct {
+	client    dynamic.ResourceInterface
+	namespace string
+	changed   func(key string, old, now *v1alpha1.Application)
+
+	mu    sync.RWMutex
+	byKey map[string]*v1alpha1.Application
+	bad   map[string]error
+}
+
+func newApplications(config *rest.Config, namespace string, changed func(string, *v1alpha1.Application, *v1alpha1.Application)) (*applications, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", config.Host, err)
+	}
+	return &applications{
+		client: client.Resource(v1alpha1.Applications()).Namespace(namespace), namespace: namespace, changed: changed,
+		byKey: map[string]*v1alpha1.Application{}, bad: map[string]error{},
+	}, nil
+}
+
+func (a *applications) start(ctx context.Context, wg *sync.WaitGroup) error {
+	return follow(ctx, wg, a.client, v1alpha1.GroupVersion().WithKind(v1alpha1.ApplicationKind), a)
+}
+
+func (a *applications) key(name string) string { return a.namespace + "/" + name }
+
+// keyOf is the key of the application that a tracking mark names: a name, or namespace_name.
+func (a *applications) keyOf(instance string) string {
+	if ns, name, ok := strings.Cut(instance, "_"); ok {
+		return ns + "/" + name
+	}
+	return a.key(instance)
+}
+
+func (a *applications) get(key string) (*v1alpha1.Application, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.byKey[key], a.bad[key]
+}
+
+func (a *applications) keys() []string {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	keys := make([]string, 0, len(a.byKey))
+	for k := range a.byKey {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func (a *applications) each(visit func(*v1alpha1.Application)) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for _, app := range a.byKey {
+		visit(app)
+	}
+}
+
+func (a *applications) inProject(name string) []string {
+	var keys []string
+	a.each(func(app *v1alpha1.Application) {
+		if projectOf(app) == name {
+			keys = append(keys, a.key(app.Name))
+		}
+	})
+	return keys
+}
+
+func projectOf(app *v1alpha1.Application) string {
+	if app.Spec.Project == "" {
+		return "default"
+	}
+	return app.Spec.Project
+}
+
+// put takes in an Application from the watch or from the answer to a write of ours, unless something newer is known.
+func (a *applications) put(u *unstructured.Unstructured) {
+	key := a.key(u.GetName())
+	app := &v1alpha1.Application{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, app)
+	if err != nil {
+		// The CRD lets through what the types refuse only where somebody else's CRD is wider than ours.
+		app = &v1alpha1.Application{}
+		app.Name, app.Namespace, app.UID, app.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
+		err = fmt.Errorf("application %s: %w", u.GetName(), err)
+	}
+	app.ManagedFields = nil
+	a.mu.Lock()
+	old := a.byKey[key]
+	if old != nil && old.UID == app.UID && !later(app.ResourceVersion, old.ResourceVersion) {
+		a.mu.Unlock()
+		return
+	}
+	a.byKey[key] = app
+	if err != nil {
+		a.bad[key] = err
+	} else {
+		delete(a.bad, key)
+	}
+	a.mu.Unlock()
+	a.changed(key, old, app)
+}
+
+// Add implements cache.ReflectorStore.
+func (a *applications) Add(obj any) error { return a.Update(obj) }
+
+// Update implements cache.ReflectorStore.
+func (a *applications) Update(obj any) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		a.put(u)
+	}
+	return nil
+}
+
+// Delete implements cache.ReflectorStore.
+func (a *applications) Delete(obj any) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		a.remove(a.key(u.GetName()))
+	}
+	return nil
+}
+
+func (a *applications) remove(key string) {
+	a.mu.Lock()
+	old := a.byKey[key]
+	delete(a.byKey, key)
+	delete(a.bad, key)
+	a.mu.Unlock()
+	if old != nil {
+		a.changed(key, old, nil)
+	}
+}
+
+// Replace implements cache.ReflectorStore.
+func (a *applications) Replace(list []any, _ string) error {
+	seen := map[string]bool{}
+	for _, obj := range list {
+		if u, ok := obj.(*unstructured.Unstructured); ok {
+			seen[a.key(u.GetName())] = true
+			a.put(u)
+		}
+	}
+	for _, key := range a.keys() {
+		if !seen[key] {
+			a.remove(key)
+		}
+	}
+	return nil
+}
+
+// Resync implements cache.ReflectorStore.
+func (a *applications) Resync() error { return nil }
+
+// wakeHash covers what of an Application decides over work: never generation, which each status write moves.
+func wakeHash(app *v1alpha1.Application) string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	_ = enc.Encode(app.Spec) // a hash does not fail to be written to
+	_ = enc.Encode(app.Labels)
+	_ = enc.Encode(app.Finalizers)
+	_ = enc.Encode(app.Annotations)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// lister is what of a client a reflector needs.
+type lister interface {
+	List(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error)
+	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+}
+
+// selected lists and watches with selectors.
+type selected struct {
+	dynamic.ResourceInterface
+	by metav1.ListOptions
+}
+
+// List lists the selected objects.
+func (s selected) List(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	o.LabelSelector, o.FieldSelector = s.by.LabelSelector, s.by.FieldSelector
+	return s.ResourceInterface.List(ctx, o)
+}
+
+// Watch watches the selected objects.
+func (s selected) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.LabelSelector, o.FieldSelector = s.by.LabelSelector, s.by.FieldSelector
+	return s.ResourceInterface.Watch(ctx, o)
+}
+
+// follow runs a reflector for one resource into store and waits for the first list.
+func follow(ctx context.Context, wg *sync.WaitGroup, client lister, gvk schema.GroupVersionKind, store cache.ReflectorStore) error {
+	first := &firstList{ReflectorStore: store, done: make(chan struct{})}
+	var mu sync.Mutex
+	var last error
+	note := func(err error) {
+		mu.Lock()
+		last = err
+		mu.Unlock()
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := client.List(ctx, o)
+			note(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			events, err := client.Watch(ctx, o)
+			note(err)
+			return events, err
+		},
+	}
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(gvk)
+	r := cache.NewReflectorWithOptions(lw, example, first, cache.ReflectorOptions{Name: gvk.Kind})
+	wg.Go(func() { r.RunWithContext(ctx) })
+	select {
+	case <-first.done:
+		return nil
+	case <-ctx.Done():
+		mu.Lock()
+		defer mu.Unlock()
+		if last != nil {
+			return fmt.Errorf("%s objects can't be listed: %w", gvk.Kind, last)
+		}
+		return ctx.Err()
+	}
+}
+
+type firstList struct {
+	cache.ReflectorStore
+	once sync.Once
+	done chan struct{}
+}
+
+// Replace passes the list on and reports that the first one is in.
+func (f *firstList) Replace(list []any, version string) error {
+	err := f.ReflectorStore.Replace(list, version)
+	f.once.Do(func() { close(f.done) })
+	return err
+}
+
+// later tells whether resource version a comes after b; versions are comparable numbers (Kubernetes 1.35).
+func later(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
+	return errX != nil || errY != nil || x > y
+}

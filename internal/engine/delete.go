@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/assess"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/plan"
+	"github.com/lockstep-cd/lockstep/internal/queue"
+)
+
+// The finalizers that ask for the objects of an application to go with it.
+const (
+	CascadeFinalizer    = "resources-finalizer.argocd.argoproj.io"
+	foregroundFinalizer = CascadeFinalizer + "/foreground"
+	backgroundFinalizer = CascadeFinalizer + "/background"
+)
+
+// delete is a sync to an empty desired set: what the application owns goes, in the reverse order of waves, then the
+// finalizer. What is kept by its own annotations, by another application or by being a definition stays.
+func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Application) error {
+	finalizer := cascade(app)
+	if finalizer == "" {
+		return nil
+	}
+	l := &look{app: app, set: &desiredSet{byKey: map[manifest.Key]int{}}, prune: true}
+	for _, gk := range kindsInUse(app, l.set) {
+		if err := e.cluster.Watch(ctx, gk); err != nil {
+			return e.blocked(ctx, st, app, err)
+		}
+	}
+	l.extras = e.extras(app, l.set)
+	l.shared = map[manifest.Key]string{}
+	for i := range l.extras {
+		x := &l.extras[i]
+		if others := e.owners.others(st.key, x.Key); len(others) > 0 {
+			l.shared[x.Key] = others[0]
+		}
+	}
+	opts := plan.Set{}
+	if finalizer == backgroundFinalizer {
+		opts["PrunePropagationPolicy=background"] = true
+	}
+	l.extras = slices.DeleteFunc(l.extras, staysBehind)
+	st.running = newRunning(v1alpha1.Operation{}, e.opts.Now())
+	defer func() { st.running = nil }()
+	steps := l.plan(opts)
+	if len(steps.Steps) > 0 {
+		if err := e.cascadeStep(ctx, st, l, steps.Steps[0], opts); err != nil {
+			return e.blocked(ctx, st, app, err)
+		}
+		e.queue.AddAfter(st.key, queue.People, time.Second)
+		return nil
+	}
+	if slices.ContainsFunc(l.extras, func(x cluster.Live) bool { return x.Deleting }) {
+		e.queue.AddAfter(st.key, queue.Drift, 5*time.Second) // their going wakes us sooner
+		return nil
+	}
+	return e.release(ctx, st, app, finalizer)
+}
+
+func (e *Engine) cascadeStep(ctx context.Context, st *state, l *look, step plan.Step, opts plan.Set) error {
+	var mu sync.Mutex
+	for _, group := range step.Groups {
+		for _, t := range group {
+			refusal, err := e.doPrune(ctx, st, l, t, opts, &mu)
+			if err != nil {
+				return err
+			}
+			if refusal != "" {
+				return fmt.Errorf("%s", refusal)
+			}
+		}
+	}
+	return nil
+}
+
+func cascade(app *v1alpha1.Application) string {
+	for _, f := range app.Finalizers {
+		if f == CascadeFinalizer || f == foregroundFinalizer || f == backgroundFinalizer {
+			return f
+		}
+	}
+	return ""
+}
+
+// staysBehind are objects that no deletion of an application takes: definitions, for everything of their kind would go
+// with them, and what says so itself.
+func staysBehind(x cluster.Live) bool {
+	options := plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation])
+	return x.Key.Kind == "CustomResourceDefinition" || options.Has("Delete=false") ||
+		strings.TrimSpace(x.Steering["helm.sh/resource-policy"]) == "keep"
+}
+
+// blocked says in the status why the deletion does not go on.
+func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Application, cause error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	status := *app.Status.DeepCopy()
+	status.Conditions = assess.Conditions(app.Status.Conditions, assess.Evaluated{
+		Types: []v1alpha1.ApplicationConditionType{v1alpha1.ConditionDeletionError},
+		Conditions: []v1alpha1.ApplicationCondition{{Type: v1alpha1.ConditionDeletionError,
+			Message: oneLine(cause.Error() + "; to leave the objects behind, remove the finalizer " + cascade(app))}},
+	}, metav1.NewTime(e.opts.Now().Truncate(time.Second)))
+	patch, err := statusPatch(app, status, false, false)
+	if err == nil && patch != nil {
+		err = e.write(ctx, st.key, app, patch)
+	}
+	if err != nil {
+		return err
+	}
+	return cause
+}
+
+func (e *Engine) release(ctx context.Context, st *state, app *v1alpha1.Application, finalizer string) error {
+	left := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == finalizer })
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "resourceVersion": app.ResourceVersion}})
+	if err != nil {
+		return fmt.Errorf("application %s: finalizers: %w", app.Name, err)
+	}
+	return e.write(ctx, st.key, app, patch)
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/apply"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/project"
+)
+
+// TrackingAnnotation names the application and the object itself: app:group/Kind:namespace/name.
+const TrackingAnnotation = "argocd.argoproj.io/tracking-id"
+
+// maxObject is the size of one object that the API server takes, in bytes.
+const maxObject = 1 << 20 * 3 / 2
+
+// kinds answers how a kind is reached.
+type kindFinder interface {
+	Kind(gvk schema.GroupVersionKind) (cluster.Resource, error)
+}
+
+// preparation is what making a rendering ready needs.
+type preparation struct {
+	app     *v1alpha1.Application
+	rules   project.Rules
+	kinds   kindFinder
+	key     []byte // for the hashes
+	seal    func([]byte) []byte
+	cluster project.Cluster
+}
+
+// prepare makes a rendering ready for its destination: cleaned, in a namespace, marked, hashed.
+func (p preparation) prepare(r *rendering) (*desiredSet, error) {
+	set := &desiredSet{byKey: map[manifest.Key]int{}, digest: r.digest}
+	scopes := ownScopes(r.objects)
+	for _, o := range r.objects {
+		d, err := p.one(o, scopes)
+		if err != nil {
+			return nil, err
+		}
+		if isHook(d.Object.Unstructured) {
+			set.hooks = append(set.hooks, d)
+			continue
+		}
+		if at, twice := set.byKey[d.key]; twice {
+			set.warnings = append(set.warnings, v1alpha1.ApplicationCondition{
+				Type: v1alpha1.ConditionRepeatedResourceWarning,
+				Message: fmt.Sprintf("%s is declared twice, in %s and in %s; the last one is used", d.key,
+					set.objects[at].Origin, d.Origin),
+			})
+			set.objects[at] = d
+			continue
+		}
+		set.byKey[d.key] = len(set.objects)
+		set.objects = append(set.objects, d)
+	}
+	for i := range set.objects {
+		gk := set.objects[i].key.GroupKind()
+		set.stale = set.stale || set.objects[i].resource.Resource == ""
+		if set.objects[i].problem == nil && set.objects[i].resource.Resource != "" && !slices.Contains(set.kinds, gk) {
+			set.kinds = append(set.kinds, gk)
+		}
+	}
+	return set, nil
+}
+
+// ownScopes are the kinds that CRDs in the rendering itself define, and whether they are namespaced: a custom resource may
+// come with its definition.
+func ownScopes(objects []manifest.Object) map[schema.GroupKind]bool {
+	scopes := map[schema.GroupKind]bool{}
+	for _, o := range objects {
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
+		scopes[schema.GroupKind{Group: group, Kind: kind}] = scope == "Namespaced"
+	}
+	return scopes
+}
+
+func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool) (desired, error) {
+	clean, err := apply.Clean(o.Unstructured)
+	if err != nil {
+		return desired{}, at(o, err)
+	}
+	d := desired{Object: manifest.Object{Unstructured: clean, Origin: o.Origin}}
+	gvk := clean.GroupVersionKind()
+	d.resource, err = p.kinds.Kind(gvk)
+	if errors.Is(err, cluster.ErrNoKind) {
+		namespaced, own := scopes[gvk.GroupKind()]
+		d.resource = cluster.Resource{Namespaced: namespaced || !own, Kind: gvk.Kind}
+		if !own {
+			d.problem = at(o, err)
+		}
+	} else if err != nil {
+		return desired{}, err
+	}
+	if d.resource.Namespaced && clean.GetNamespace() == "" {
+		clean.SetNamespace(p.app.Spec.Destination.Namespace)
+	} else if !d.resource.Namespaced && clean.GetNamespace() != "" {
+		clean.SetNamespace("")
+	}
+	d.key = manifest.KeyOf(clean)
+	if d.problem == nil {
+		d.problem = p.permitted(d, o)
+	}
+	mark(clean, p.app)
+	return d, p.encode(&d, o)
+}
+
+// permitted asks the project's rules, and says what else makes the object impossible.
+func (p preparation) permitted(d desired, o manifest.Object) error {
+	gk := metav1.GroupKind{Group: d.key.Group, Kind: d.key.Kind}
+	if err := p.rules.Kind(gk, d.key.Name, d.resource.Namespaced); err != nil {
+		return at(o, err)
+	}
+	if !d.resource.Namespaced {
+		return nil
+	}
+	if d.key.Namespace == "" {
+		return at(o, errors.New("has no namespace; set it in the manifest or in spec.destination.namespace"))
+	}
+	if err := p.rules.Destination(p.cluster, d.key.Namespace); err != nil {
+		return at(o, err)
+	}
+	return nil
+}
+
+// at puts the place in the source before an error about an object.
+func at(o manifest.Object, err error) error {
+	name := o.GetKind() + "/" + o.GetName()
+	if place := o.Origin.String(); place != "" {
+		return fmt.Errorf("%s: %s: %w", place, name, err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func (p preparation) encode(d *desired, o manifest.Object) error {
+	body, err := json.Marshal(d.Object.Unstructured.Object)
+	if err != nil {
+		return at(o, err)
+	}
+	if len(body) > maxObject && d.problem == nil {
+		d.problem = at(o, fmt.Errorf("is %.1f MB large; the API server takes 1.5 MB", float64(len(body))/1e6))
+	}
+	mac := hmac.New(sha256.New, p.key)
+	mac.Write(body)
+	d.hash = hex.EncodeToString(mac.Sum(nil)[:12])
+	d.body = body
+	if d.key.Group == "" && d.key.Kind == "Secret" {
+		d.body, d.sealed = p.seal(body), true
+		delete(d.Object.Unstructured.Object, "data")
+	} else {
+		slim(d.Object.Unstructured)
+	}
+	return nil
+}
+
+// slim drops from the object what only its body needs, to keep the memory of an application small.
+func slim(u *unstructured.Unstructured) {
+	if u.GetKind() == "CustomResourceDefinition" {
+		spec, _ := u.Object["spec"].(map[string]any)
+		u.Object["spec"] = map[string]any{"group": spec["group"], "names": spec["names"], "scope": spec["scope"]}
+		return
+	}
+	for field := range u.Object {
+		switch field {
+		case "apiVersion", "kind", "metadata":
+		default:
+			delete(u.Object, field)
+		}
+	}
+}
+
+// mark sets the tracking annotation, in the form other tools know.
+func mark(u *unstructured.Unstructured, app *v1alpha1.Application) {
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[TrackingAnnotation] = trackingID(app, manifest.KeyOf(u))
+	u.SetAnnotations(annotations)
+}
+
+func trackingID(app *v1alpha1.Application, k manifest.Key) string {
+	ns := k.Namespace
+	if ns == "" {
+		ns = app.Spec.Destination.Namespace
+	}
+	return fmt.Sprintf("%s:%s/%s:%s/%s", app.Name, k.Group, k.Kind, ns, k.Name)
+}
+
+// ownerOf reads a tracking mark: the application it names, when the mark names the object k itself; a mark that was
+// copied from another object names nobody.
+func ownerOf(id string, k manifest.Key) string {
+	app, rest, ok := strings.Cut(id, ":")
+	if !ok {
+		return ""
+	}
+	kind, object, ok := strings.Cut(rest, ":")
+	ns, name, ok2 := strings.Cut(object, "/")
+	if !ok || !ok2 || kind != k.Group+"/"+k.Kind || name != k.Name || k.Namespace != "" && ns != k.Namespace {
+		return ""
+	}
+	return app
+}
+
+func isHook(u *unstructured.Unstructured) bool {
+	a := u.GetAnnotations()
+	_, argo := a["argocd.argoproj.io/hook"]
+	helm, isHelm := a["helm.sh/hook"]
+	return argo || isHelm && !strings.Contains(helm, "crd-install")
+}

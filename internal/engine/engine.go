@@ -1,0 +1,202 @@
+// Package engine owns the loop: it passes the values of the chain from link to link (resolve → render → compare → plan →
+// apply → assess) for each application that something woke, and writes the application's status. Everything that wakes an
+// application is listed in wake.go (DESIGN.md §4).
+//
+// It is the only package that joins the links; it knows no HTTP and no command line.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/lockstep-cd/lockstep/internal/apply"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/queue"
+	"github.com/lockstep-cd/lockstep/internal/record"
+	"github.com/lockstep-cd/lockstep/internal/repository"
+)
+
+// Options of an engine.
+type Options struct {
+	// REST reaches the cluster that holds the applications, which is also the destination in-cluster.
+	REST *rest.Config
+	// Namespace that applications, projects and Secrets live in.
+	Namespace string
+	// Sources opens repositories and charts.
+	Sources *Sources
+	// Repositories are the credentials by Secret; the engine fills it.
+	Repositories *repository.Set
+	// Records keep the proofs of what was applied.
+	Records *record.Store
+	// Key makes hashes of desired objects unguessable; 32 bytes, the same after a restart.
+	Key []byte
+	// Workers is the number of applications worked on at a time; default 16.
+	Workers int
+	// PollInterval is how often each repository is asked for its refs; default 2 minutes.
+	PollInterval time.Duration
+	// Metrics count what happens; see NewMetrics.
+	Metrics *Metrics
+	// Log takes what operators should know.
+	Log *slog.Logger
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+// Engine runs the loop.
+type Engine struct {
+	opts         Options
+	log          *slog.Logger
+	queue        *queue.Queue
+	cluster      *cluster.Cluster
+	writer       *apply.Writer
+	applications *applications
+	projects     *projects
+	repos        *repos
+	events       *events
+	owners       *owners
+	schemas      func(*unstructured.Unstructured) error
+	sealer       *sealer
+
+	mu     sync.Mutex
+	states map[string]*state
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// New joins the links; nothing runs before Start.
+func New(o Options) (*Engine, error) {
+	if o.Workers == 0 {
+		o.Workers = 16
+	}
+	if o.PollInterval == 0 {
+		o.PollInterval = 2 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	e := &Engine{opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners()}
+	var err error
+	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: readLive, OnChange: e.onLive, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	if e.writer, err = apply.New(o.REST); err != nil {
+		return nil, err
+	}
+	if e.applications, err = newApplications(o.REST, o.Namespace, e.onApplication); err != nil {
+		return nil, err
+	}
+	if e.projects, err = newProjects(o.REST, o.Namespace, e.onProject); err != nil {
+		return nil, err
+	}
+	e.repos = newRepos(o.Sources, o.PollInterval, e.onRepository, o.Log)
+	e.events = newEvents(e.writer, o.Log)
+	e.schemas = e.cluster.Check
+	if e.sealer, err = newSealer(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Start reads what there is and begins to work. It returns when the first lists of applications and projects are in.
+func (e *Engine) Start(ctx context.Context) error {
+	ctx, e.cancel = context.WithCancel(ctx)
+	e.cluster.Start(ctx)
+	// Credentials and projects first: an application must not be judged without them.
+	if err := e.watchSecrets(ctx); err != nil {
+		return err
+	}
+	if err := e.projects.start(ctx, &e.wg); err != nil {
+		return err
+	}
+	if err := e.applications.start(ctx, &e.wg); err != nil {
+		return err
+	}
+	e.wg.Go(func() { e.events.run(ctx) })
+	e.wg.Go(func() { e.repos.run(ctx) })
+	for range e.opts.Workers {
+		e.wg.Go(func() { e.work(ctx) })
+	}
+	return nil
+}
+
+// Stop ends the loop: what is being worked on ends its current request, nothing new begins. It waits.
+func (e *Engine) Stop() {
+	if e.cancel == nil {
+		return
+	}
+	e.queue.Close()
+	e.cancel()
+	e.wg.Wait()
+	e.cluster.Stop()
+}
+
+func (e *Engine) work(ctx context.Context) {
+	for {
+		key, ok := e.queue.Get(ctx)
+		if !ok {
+			return
+		}
+		started := e.opts.Now()
+		err := e.reconcile(ctx, key)
+		e.opts.Metrics.reconciled(e.opts.Now().Sub(started))
+		if err != nil && ctx.Err() == nil {
+			st := e.state(key)
+			st.failures++
+			wait := min(time.Second<<min(st.failures, 8), 3*time.Minute)
+			e.log.Warn("reconcile", "application", key, "error", err, "again_in", wait)
+			e.queue.AddAfter(key, queue.Housekeeping, wait)
+		}
+		e.queue.Done(key)
+	}
+}
+
+// Queue is the state of the work queue, for metrics and readiness.
+func (e *Engine) Queue() queue.State { return e.queue.State() }
+
+// Settled tells that every application known at the start was looked at once.
+func (e *Engine) Settled() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	missing := 0
+	for _, key := range e.applications.keys() {
+		if st := e.states[key]; st == nil || !st.seen {
+			missing++
+		}
+	}
+	if missing > 0 {
+		return fmt.Errorf("%d applications were not looked at yet", missing)
+	}
+	return nil
+}
+
+func (e *Engine) state(key string) *state {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	st := e.states[key]
+	if st == nil {
+		st = &state{key: key}
+		e.states[key] = st
+	}
+	return st
+}
+
+func (e *Engine) forget(key string) {
+	e.mu.Lock()
+	st := e.states[key]
+	delete(e.states, key)
+	e.mu.Unlock()
+	if st != nil {
+		e.cluster.Unwant(st.wanted)
+		e.owners.set(key, nil)
+		e.repos.unsubscribe(key)
+	}
+	e.queue.Forget(key)
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/apply"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/plan"
+)
+
+// item is one declared object and what was found of it.
+type item struct {
+	desired *desired
+	live    cluster.Live
+	exists  bool
+	verdict compare.Verdict
+	paths   []string
+	// holder is the other application that owns the object and still declares it.
+	holder string
+	// note says why the object could not be compared or will not go through.
+	note string
+}
+
+func (i item) inSync() bool { return i.verdict == compare.Equal && i.holder == "" }
+
+// judge compares every declared object with the cluster.
+func (e *Engine) judge(ctx context.Context, st *state, app *v1alpha1.Application, set *desiredSet, exact bool) ([]item, error) {
+	items := make([]item, 0, len(set.objects))
+	for i := range set.objects {
+		it, err := e.judgeOne(ctx, st, app, &set.objects[i], exact)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// judgeOne compares one object; exact asks the API server where an apply is due anyway and only the display would profit.
+func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Application, d *desired, exact bool) (item, error) {
+	it := item{desired: d}
+	if d.problem != nil {
+		it.verdict, it.note = compare.Missing, d.problem.Error()
+		return it, nil
+	}
+	if d.resource.Resource == "" { // its definition comes with the same sync
+		it.verdict = compare.Missing
+		return it, nil
+	}
+	var err error
+	if it.live, it.exists, err = e.cluster.Lookup(ctx, d.key); err != nil {
+		return it, err
+	}
+	if owner := it.live.Owner; owner != "" && owner != app.Name {
+		other := e.applications.keyOf(owner)
+		if found, _ := e.applications.get(other); found != nil && slices.Contains(e.owners.of(d.key), other) {
+			it.holder = owner
+		}
+	}
+	pair := st.proofs[d.key]
+	it.verdict = compare.Decide(d.hash, compare.Facts{Live: it.exists, Entry: it.live.Entry, Applied: pair})
+	if it.verdict != compare.Undecided {
+		return it, nil
+	}
+	if !exact && pair.Entry == it.live.Entry && pair.Entry != "" {
+		it.verdict = compare.Different // untouched since our last apply, and Git says something else now
+		return it, nil
+	}
+	return it, e.ask(ctx, st, &it)
+}
+
+// ask lets the API server decide: one dry run and one read, remembered until either side changes.
+func (e *Engine) ask(ctx context.Context, st *state, it *item) error {
+	d := it.desired
+	mark := it.live.Entry + it.live.Content + string(it.live.UID)
+	if v, ok := st.verdicts[d.key]; ok && v.desired == d.hash && v.live == mark {
+		it.verdict, it.paths = v.result, v.paths
+		return nil
+	}
+	normal, err := e.writer.Apply(ctx, target(d.resource), d.key, e.body(d), apply.Mode{DryRun: true})
+	if err != nil {
+		var refused *apply.Error
+		if ctx.Err() != nil || !asError(err, &refused) || refused.Retry {
+			return err
+		}
+		it.verdict, it.note = compare.Different, err.Error()
+		return nil
+	}
+	live, err := e.cluster.Get(ctx, d.resource, d.key)
+	if apierrors.IsNotFound(err) {
+		it.verdict, it.exists = compare.Missing, false
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.key, err)
+	}
+	if it.verdict, it.paths, err = compare.WithNormal(normal, live); err != nil {
+		return fmt.Errorf("%s: %w", d.key, err)
+	}
+	if st.verdicts == nil {
+		st.verdicts = map[key]verdict{}
+	}
+	st.verdicts[d.key] = verdict{desired: d.hash, live: mark, result: it.verdict, paths: it.paths}
+	return nil
+}
+
+// extras are the live objects that carry the application's mark and are not declared any more.
+func (e *Engine) extras(app *v1alpha1.Application, set *desiredSet) []cluster.Live {
+	var out []cluster.Live
+	for _, l := range e.cluster.Owned(app.Name) {
+		if _, declared := set.byKey[l.Key]; declared || isLiveHook(l) || isSelf(app, l) {
+			continue
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b cluster.Live) int { return compareKeys(a.Key, b.Key) })
+	return out
+}
+
+func isLiveHook(l cluster.Live) bool {
+	u := &unstructured.Unstructured{}
+	u.SetAnnotations(l.Steering)
+	return isHook(u)
+}
+
+func isSelf(app *v1alpha1.Application, l cluster.Live) bool {
+	return l.Key.Group == v1alpha1.Group && l.Key.Kind == v1alpha1.ApplicationKind && l.UID == app.UID
+}
+
+func target(r cluster.Resource) apply.Target {
+	return apply.Target{Resource: r.GroupVersionResource, Namespaced: r.Namespaced, Patchable: r.Patchable}
+}
+
+// kindsInUse are the kinds to watch for an application: declared, and those of its last status, so that what left Git is
+// still seen.
+func kindsInUse(app *v1alpha1.Application, set *desiredSet) []schema.GroupKind {
+	kinds := slices.Clone(set.kinds)
+	add := func(group, kind string) {
+		gk := schema.GroupKind{Group: group, Kind: kind}
+		if !slices.Contains(kinds, gk) {
+			kinds = append(kinds, gk)
+		}
+	}
+	for _, r := range app.Status.Resources {
+		add(r.Group, r.Kind)
+	}
+	if op := app.Status.OperationState; op != nil && op.SyncResult != nil {
+		for _, r := range op.SyncResult.Resources {
+			add(r.Group, r.Kind)
+		}
+	}
+	return kinds
+}
+
+func wave(d *desired) int64 { return int64(plan.Wave(d.GetAnnotations())) }

@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
+)
+
+type key = manifest.Key
+
+// Annotations on an Application that steer the engine.
+const (
+	RefreshAnnotation       = "argocd.argoproj.io/refresh"
+	SkipReconcileAnnotation = "argocd.argoproj.io/skip-reconcile"
+)
+
+// The names of the cluster that Lockstep runs against.
+const (
+	InClusterServer = "https://kubernetes.default.svc"
+	InClusterName   = "in-cluster"
+)
+
+// look is one application with everything that was found out about it.
+type look struct {
+	app       *v1alpha1.Application
+	rules     project.Rules
+	rendering *rendering
+	set       *desiredSet
+	items     []item
+	extras    []cluster.Live
+	// invalid and failed say why the application could not be compared.
+	invalid, failed error
+	warnings        []v1alpha1.ApplicationCondition
+	// prune and only are what the operation under way asks for.
+	prune bool
+	only  []v1alpha1.SyncOperationResource
+	// shared names, by extra object, another application that declares it.
+	shared map[manifest.Key]string
+}
+
+func (l *look) compared() bool { return l.invalid == nil && l.failed == nil && l.set != nil }
+
+// reconcile takes one application through the chain.
+func (e *Engine) reconcile(ctx context.Context, appKey string) error {
+	app, bad := e.applications.get(appKey)
+	if app == nil {
+		e.forget(appKey)
+		return e.opts.Records.Drop(appKey)
+	}
+	st := e.state(appKey)
+	if st.proofs == nil {
+		st.proofs = e.opts.Records.Load(appKey)
+	}
+	if app.Annotations[SkipReconcileAnnotation] == "true" {
+		st.seen = true
+		return nil
+	}
+	if app.DeletionTimestamp != nil {
+		return e.delete(ctx, st, app)
+	}
+	l := &look{app: app, invalid: bad}
+	if bad == nil {
+		e.examine(ctx, st, l, e.asked(st, app))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	outcome, err := e.operate(ctx, st, l)
+	if err != nil {
+		return err
+	}
+	if err := e.report(ctx, st, l, outcome); err != nil {
+		return err
+	}
+	st.seen = true
+	if l.failed != nil {
+		return e.again(st, l.failed)
+	}
+	st.failures = 0
+	return nil
+}
+
+// again decides when a comparison that failed is made again: faults of sources wait for their repository's next look,
+// everything else is tried with growing pauses.
+func (e *Engine) again(st *state, err error) error {
+	var source *sourceFault
+	if errors.As(err, &source) {
+		st.failures = 0
+		return nil
+	}
+	return err
+}
+
+// sourceFault is an error of a source; a new look at its repository wakes the application.
+type sourceFault struct{ cause error }
+
+func (e *sourceFault) Error() string { return e.cause.Error() }
+func (e *sourceFault) Unwrap() error { return e.cause }
+
+// asked is the moment after which repositories must have been looked at: now, when somebody asked for it.
+func (e *Engine) asked(st *state, app *v1alpha1.Application) time.Time {
+	if app.Annotations[RefreshAnnotation] == "hard" {
+		st.rendering, st.verdicts = nil, nil
+	}
+	if app.Annotations[RefreshAnnotation] != "" || app.Operation != nil {
+		return time.Now()
+	}
+	return time.Time{}
+}
+
+// examine resolves, renders and compares.
+func (e *Engine) examine(ctx context.Context, st *state, l *look, since time.Time) {
+	if l.invalid = e.check(l); l.invalid != nil {
+		return
+	}
+	r := request{key: st.key, app: l.app, sources: effective(l.app.Spec), rules: l.rules, since: since}
+	if l.failed = e.capabilities(&r); l.failed != nil {
+		return
+	}
+	rendered, err := e.chain().render(ctx, r, st.rendering)
+	if err != nil {
+		l.blame(err)
+		if st.rendering == nil {
+			return
+		}
+		rendered = st.rendering // what was valid last is still kept in step
+	} else {
+		st.rendering = rendered
+	}
+	l.rendering = rendered
+	e.compareTo(ctx, st, l, true)
+}
+
+func (l *look) blame(err error) {
+	var spec *specError
+	if errors.As(err, &spec) {
+		l.invalid = err
+		return
+	}
+	l.failed = &sourceFault{err}
+}
+
+// compareTo makes l.rendering ready and compares it; keep registers it as what the application declares.
+func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
+	set := st.desired
+	if !keep || set == nil || set.digest != l.rendering.digest || set.stale || set.inputs != l.rendering.inputs {
+		var err error
+		p := preparation{
+			app: l.app, rules: l.rules, kinds: e.cluster, key: e.opts.Key, seal: e.sealer.seal,
+			cluster: project.Cluster{Server: InClusterServer, Name: InClusterName},
+		}
+		if set, err = p.prepare(l.rendering); err != nil {
+			l.failed = cmp.Or(l.failed, err)
+			return
+		}
+		set.inputs = l.rendering.inputs
+		if keep {
+			e.declare(st, set)
+		}
+	}
+	l.set = set
+	l.warnings = append(l.warnings, set.warnings...)
+	for _, gk := range kindsInUse(l.app, set) {
+		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) {
+			l.failed = cmp.Or(l.failed, err)
+			return
+		}
+	}
+	items, err := e.judge(ctx, st, l.app, set, !automated(l.app).Enabled)
+	if err != nil {
+		l.failed = cmp.Or(l.failed, err)
+		return
+	}
+	l.items = items
+	l.extras = e.extras(l.app, set)
+	l.shared = map[manifest.Key]string{}
+	for _, x := range l.extras {
+		if others := e.owners.others(st.key, x.Key); len(others) > 0 {
+			l.shared[x.Key] = others[0]
+		}
+	}
+}
+
+// declare registers what the application declares from now on.
+func (e *Engine) declare(st *state, set *desiredSet) {
+	keys := make([]manifest.Key, 0, len(set.objects))
+	for i := range set.objects {
+		keys = append(keys, set.objects[i].key)
+	}
+	e.cluster.Want(keys)
+	e.cluster.Unwant(st.wanted)
+	e.owners.set(st.key, keys)
+	st.wanted, st.desired = keys, set
+}
+
+// check judges the Application itself: its project and its destination.
+func (e *Engine) check(l *look) error {
+	spec := l.app.Spec
+	name := projectOf(l.app)
+	rules, ok := e.projects.rules(name)
+	if !ok {
+		return fmt.Errorf("spec.project: project %s does not exist", name)
+	}
+	l.rules = rules
+	if len(effective(spec)) == 0 {
+		return errors.New("spec.source: is missing; name a repository and a path or chart")
+	}
+	d := spec.Destination
+	switch {
+	case d.Server == "" && d.Name == "":
+		return errors.New("spec.destination: server or name is missing")
+	case d.Server != "" && d.Name != "":
+		return errors.New("spec.destination: server and name exclude each other; set one of them")
+	case d.Name != "" && d.Name != InClusterName:
+		return fmt.Errorf("spec.destination.name: cluster %s is not known; known is %s", d.Name, InClusterName)
+	case d.Server != "" && trimSlash(d.Server) != InClusterServer:
+		return fmt.Errorf("spec.destination.server: cluster %s is not known; known is %s", d.Server, InClusterServer)
+	}
+	if err := rules.Destination(project.Cluster{Server: InClusterServer, Name: InClusterName}, d.Namespace); err != nil {
+		return fmt.Errorf("spec.destination: %w", err)
+	}
+	return nil
+}
+
+func (e *Engine) capabilities(r *request) error {
+	version, apis, err := e.cluster.Capabilities()
+	r.caps = job.Capabilities{KubeVersion: version, APIVersions: apis}
+	return err
+}
+
+func (e *Engine) chain() *Chain {
+	return &Chain{Sources: e.opts.Sources, repos: e.repos, metrics: e.opts.Metrics}
+}
+
+// outOfSync tells whether a declared object differs or is missing.
+func (l *look) outOfSync() bool {
+	for _, it := range l.items {
+		if it.verdict != compare.Equal {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,363 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/render"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
+	"github.com/lockstep-cd/lockstep/internal/resolve"
+	"github.com/lockstep-cd/lockstep/internal/tree"
+)
+
+// renderTimeout bounds one rendering.
+const renderTimeout = 2 * time.Minute
+
+// rendering is what an application's sources render to, with everything that decided the result.
+type rendering struct {
+	// inputs is the hash of the spec's share; revisions are what the target revisions led to.
+	inputs    string
+	resolved  []string // what resolve answered, before a source was opened
+	revisions []string
+	objects   []manifest.Object
+	warnings  []string
+	types     []v1alpha1.ApplicationSourceType
+	parts     []part
+	// digest is the hash of the objects; equal digests mean nothing to do.
+	digest string
+	// usesRevision tells that the commit itself is an input, by a build variable.
+	usesRevision bool
+}
+
+// part is what one source was made of.
+type part struct {
+	reads   *tree.ReadSet
+	fetched []fetched
+}
+
+type fetched struct {
+	locator job.Locator
+	found   string // the commit or version the locator led to; empty for http
+}
+
+// request is one rendering to be made.
+type request struct {
+	key     string // of the application
+	app     *v1alpha1.Application
+	sources []v1alpha1.ApplicationSource
+	rules   project.Rules
+	// since asks for looks at the repositories made after it.
+	since time.Time
+	// fixed are revisions to use rather than the target revisions (a sync to a revision, a rollback).
+	fixed []string
+	caps  job.Capabilities
+}
+
+// Chain is the first half of the chain, from an application to its manifests.
+type Chain struct {
+	Sources *Sources
+	repos   *repos
+	metrics *Metrics
+}
+
+// opened is a source resolved and opened.
+type opened struct {
+	source   v1alpha1.ApplicationSource
+	revision string
+	tree     tree.FS
+}
+
+// render makes a rendering; old is taken over where nothing that it read has changed.
+func (c *Chain) render(ctx context.Context, r request, old *rendering) (*rendering, error) {
+	ctx, cancel := context.WithTimeout(ctx, renderTimeout)
+	defer cancel()
+	out := &rendering{inputs: inputsHash(r), usesRevision: usesRevision(r.sources)}
+	revs, err := c.resolve(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, rev := range revs {
+		out.resolved = append(out.resolved, rev.Commit)
+	}
+	if old != nil && old.inputs == out.inputs && slices.Equal(old.resolved, out.resolved) && c.fetchedHolds(ctx, old, r) {
+		return old, nil
+	}
+	sources, err := c.open(ctx, r, revs)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		out.revisions = append(out.revisions, s.revision)
+	}
+	if c.holds(ctx, old, out, r, sources) {
+		same := *old
+		same.revisions, same.resolved = out.revisions, out.resolved
+		return &same, nil
+	}
+	refs := map[string]tree.FS{}
+	for _, s := range sources {
+		if s.source.Ref != "" {
+			refs[s.source.Ref] = s.tree
+		}
+	}
+	for i, s := range sources {
+		if s.source.Ref != "" && s.source.Path == "" {
+			out.parts = append(out.parts, part{})
+			continue
+		}
+		if err := c.renderSource(ctx, r, i, s, refs, out); err != nil {
+			return nil, sourceError(s, err)
+		}
+	}
+	out.digest, err = digestOf(out.objects)
+	return out, err
+}
+
+// sourceError adds the repository and revision to what a renderer says.
+func sourceError(s opened, err error) error {
+	rev := s.revision
+	if len(rev) == 40 {
+		rev = rev[:7]
+	}
+	return fmt.Errorf("%s at %s: %w", strings.Join(nonEmpty(s.source.RepoURL, s.source.Chart), " "), rev, err)
+}
+
+func nonEmpty(list ...string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+}
+
+// resolve finds what every source's target revision leads to, after checking that the source may be used at all.
+func (c *Chain) resolve(ctx context.Context, r request) ([]resolve.Revision, error) {
+	revs := make([]resolve.Revision, 0, len(r.sources))
+	for i := range r.sources {
+		s := r.source(i)
+		if err := checkSource(r.field(i), s); err != nil {
+			return nil, &specError{err}
+		}
+		if err := r.rules.Source(s.RepoURL); err != nil {
+			return nil, &specError{fmt.Errorf("%s.repoURL: %w", r.field(i), err)}
+		}
+		rev, err := c.repos.resolve(ctx, r.key, located{s, projectOf(r.app)}, r.since)
+		if err != nil {
+			return nil, err
+		}
+		revs = append(revs, rev)
+	}
+	return revs, nil
+}
+
+// source is source i with the revision that is used.
+func (r request) source(i int) v1alpha1.ApplicationSource {
+	s := r.sources[i]
+	if i < len(r.fixed) && r.fixed[i] != "" {
+		s.TargetRevision = r.fixed[i]
+	}
+	return s
+}
+
+func (r request) field(i int) string {
+	if len(r.sources) > 1 {
+		return "spec.sources[" + strconv.Itoa(i) + "]"
+	}
+	return "spec.source"
+}
+
+func (c *Chain) open(ctx context.Context, r request, revs []resolve.Revision) ([]opened, error) {
+	out := make([]opened, 0, len(revs))
+	for i, rev := range revs {
+		s := r.source(i)
+		t, full, err := c.Sources.open(ctx, located{s, projectOf(r.app)}, rev)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, opened{source: s, revision: full, tree: t})
+	}
+	return out, nil
+}
+
+// holds tells whether old is still what r would render to.
+func (c *Chain) holds(ctx context.Context, old, now *rendering, r request, sources []opened) bool {
+	if old == nil || old.inputs != now.inputs || len(old.parts) != len(sources) {
+		return false
+	}
+	if slices.Equal(old.revisions, now.revisions) {
+		return c.fetchedHolds(ctx, old, r)
+	}
+	if old.usesRevision {
+		return false
+	}
+	for i, s := range sources {
+		if old.parts[i].reads != nil && !old.parts[i].reads.Holds(s.tree) {
+			return false
+		}
+		if s.source.Ref != "" && s.source.Path == "" && old.revisions[i] != s.revision {
+			return false
+		}
+	}
+	return c.fetchedHolds(ctx, old, r)
+}
+
+func (c *Chain) fetchedHolds(ctx context.Context, old *rendering, r request) bool {
+	for _, p := range old.parts {
+		for _, f := range p.fetched {
+			if f.locator.Kind == job.LocateHTTP {
+				continue
+			}
+			rev, err := c.repos.resolve(ctx, r.key, locate(f.locator, projectOf(r.app)), r.since)
+			if err != nil || rev.Commit != f.found {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, refs map[string]tree.FS, out *rendering) error {
+	view, reads := tree.Record(s.tree)
+	p := part{reads: reads}
+	path := "."
+	if !isChart(s.source) || s.source.Chart == "" && s.source.Path != "" {
+		clean, err := tree.Clean(s.source.Path)
+		if err != nil {
+			return err
+		}
+		path = clean
+	}
+	in := job.Input{
+		Source: s.source, Tree: view, Path: path, Refs: refs, AppName: r.app.Name, Namespace: r.app.Spec.Destination.Namespace,
+		Capabilities: r.caps, Env: buildEnv(r, s), Fetch: &fetcher{chain: c, request: r, part: &p},
+	}
+	started := time.Now()
+	result, err := guarded(ctx, in)
+	c.metrics.rendered(time.Since(started), err)
+	if err != nil {
+		return err
+	}
+	for j := range result.Objects {
+		result.Objects[j].Origin.Source = i
+	}
+	out.objects = append(out.objects, result.Objects...)
+	if len(out.objects) > job.MaxObjects {
+		return fmt.Errorf("renders to more than %d objects; split the application", job.MaxObjects)
+	}
+	out.warnings = append(out.warnings, result.Warnings...)
+	out.types = append(out.types, result.Type)
+	out.parts = append(out.parts, p)
+	return nil
+}
+
+// guarded renders; a panic of a library is an error of this one rendering.
+func guarded(ctx context.Context, in job.Input) (out job.Output, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the renderer broke down: %v (please report it): %s", p, firstFrames(debug.Stack()))
+		}
+	}()
+	return render.Render(ctx, in)
+}
+
+func firstFrames(stack []byte) string {
+	lines := strings.SplitN(string(stack), "\n", 12)
+	return strings.Join(lines[:min(len(lines), 11)], " | ")
+}
+
+func buildEnv(r request, s opened) map[string]string {
+	return map[string]string{
+		"ARGOCD_APP_NAME": r.app.Name, "ARGOCD_APP_NAMESPACE": r.app.Spec.Destination.Namespace,
+		"ARGOCD_APP_PROJECT_NAME": projectOf(r.app), "ARGOCD_APP_REVISION": s.revision,
+		"ARGOCD_APP_REVISION_SHORT": s.revision[:min(7, len(s.revision))], "ARGOCD_APP_REVISION_SHORT_8": s.revision[:min(8, len(s.revision))],
+		"ARGOCD_APP_SOURCE_PATH": s.source.Path, "ARGOCD_APP_SOURCE_REPO_URL": s.source.RepoURL,
+		"ARGOCD_APP_SOURCE_TARGET_REVISION": s.source.TargetRevision,
+		"KUBE_VERSION":                      strings.TrimPrefix(r.caps.KubeVersion, "v"), "KUBE_API_VERSIONS": strings.Join(r.caps.APIVersions, ","),
+	}
+}
+
+func usesRevision(sources []v1alpha1.ApplicationSource) bool {
+	text, err := json.Marshal(sources)
+	return err != nil || strings.Contains(string(text), "ARGOCD_APP_REVISION")
+}
+
+// inputsHash covers what of the application decides over its rendering, besides the content of its sources.
+func inputsHash(r request) string {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, part := range []any{r.sources, r.app.Name, r.app.Spec.Destination.Namespace, projectOf(r.app), r.fixed, r.caps} {
+		_ = enc.Encode(part) // a hash does not fail to be written to
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func digestOf(objects []manifest.Object) (string, error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, o := range objects {
+		if err := enc.Encode(o.Unstructured.Object); err != nil {
+			return "", fmt.Errorf("%s: %w", o.Key(), err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// specError is a fault of the Application itself: no source can mend it.
+type specError struct{ cause error }
+
+func (e *specError) Error() string { return e.cause.Error() }
+func (e *specError) Unwrap() error { return e.cause }
+
+// fetcher answers for sources that templates name, within the project's rules, and notes them as inputs.
+type fetcher struct {
+	chain   *Chain
+	request request
+
+	mu   sync.Mutex
+	part *part
+}
+
+// Fetch implements job.Fetcher.
+func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
+	if err := f.request.rules.Source(l.URL); err != nil {
+		return nil, fmt.Errorf("%s: %w", l, err)
+	}
+	if l.Kind == job.LocateHTTP {
+		t, err := f.chain.Sources.Charts.HTTPFile(ctx, l.URL)
+		f.note(l, "", err)
+		return t, err
+	}
+	source := locate(l, projectOf(f.request.app))
+	rev, err := f.chain.repos.resolve(ctx, f.request.key, source, f.request.since)
+	if err != nil {
+		return nil, err
+	}
+	t, _, err := f.chain.Sources.open(ctx, source, rev)
+	f.note(l, rev.Commit, err)
+	return t, err
+}
+
+func (f *fetcher) note(l job.Locator, found string, err error) {
+	if err != nil {
+		return
+	}
+	f.mu.Lock()
+	f.part.fetched = append(f.part.fetched, fetched{locator: l, found: found})
+	f.mu.Unlock()
+}
+
+func locate(l job.Locator, projectName string) located {
+	s := v1alpha1.ApplicationSource{RepoURL: l.URL, TargetRevision: l.Revision}
+	if l.Kind == job.LocateChart {
+		s.Chart, s.TargetRevision = l.Chart, l.Version
+	}
+	return located{ApplicationSource: s, project: projectName}
+}

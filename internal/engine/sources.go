@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/chart"
+	"github.com/lockstep-cd/lockstep/internal/git"
+	"github.com/lockstep-cd/lockstep/internal/repository"
+	"github.com/lockstep-cd/lockstep/internal/resolve"
+	"github.com/lockstep-cd/lockstep/internal/tree"
+)
+
+// Sources opens what applications name as their source.
+type Sources struct {
+	Git          *git.Store
+	Charts       *chart.Store
+	Repositories *repository.Set
+}
+
+func isOCI(url string) bool { return strings.HasPrefix(strings.ToLower(url), "oci://") }
+
+func isChart(s v1alpha1.ApplicationSource) bool { return s.Chart != "" || isOCI(s.RepoURL) }
+
+// ask is one look at a repository: its refs, or the versions of a chart.
+func (s *Sources) ask(ctx context.Context, l located) (resolve.Refs, []string, error) {
+	entry := s.Repositories.Find(l.RepoURL, l.project)
+	if isChart(l.ApplicationSource) {
+		versions, err := s.Charts.Versions(ctx, s.chartRepo(entry, l), l.Chart)
+		return resolve.Refs{}, versions, err
+	}
+	refs, err := s.Git.Refs(ctx, s.Repositories.Git(entry))
+	return resolve.Refs(refs), nil, err
+}
+
+// open gives the tree of a resolved source, and the revision in full: a commit, or a chart's version.
+func (s *Sources) open(ctx context.Context, l located, rev resolve.Revision) (tree.FS, string, error) {
+	entry := s.Repositories.Find(l.RepoURL, l.project)
+	if isChart(l.ApplicationSource) {
+		t, _, err := s.Charts.Pull(ctx, s.chartRepo(entry, l), l.Chart, rev.Commit)
+		return t, rev.Commit, err
+	}
+	repo := s.Repositories.Git(entry)
+	commit, err := s.Git.Ensure(ctx, repo, git.Want{Commit: rev.Commit, Ref: rev.Ref})
+	if err != nil {
+		return nil, "", err
+	}
+	t, err := s.Git.Tree(ctx, repo, commit)
+	return t, commit, err
+}
+
+func (s *Sources) chartRepo(e repository.Entry, l located) chart.Repo {
+	return chart.Repo{URL: l.RepoURL, Credentials: chart.Credentials{
+		Username: e.Username, Password: e.Password, BearerToken: e.BearerToken, CA: []byte(s.Repositories.CA(l.RepoURL)),
+		ClientCert: []byte(e.ClientCert), ClientKey: []byte(e.ClientKey), Insecure: e.Insecure, PlainHTTP: e.PlainHTTP,
+		PassCredentials: l.Helm != nil && l.Helm.PassCredentials, Proxy: e.Proxy,
+	}}
+}
+
+// effective are the sources that are rendered: sources before source, the hydrated branch before both.
+func effective(spec v1alpha1.ApplicationSpec) []v1alpha1.ApplicationSource {
+	switch {
+	case spec.SourceHydrator != nil:
+		h := spec.SourceHydrator
+		url := h.SyncSource.RepoURL
+		if url == "" {
+			url = h.DrySource.RepoURL
+		}
+		return []v1alpha1.ApplicationSource{{RepoURL: url, TargetRevision: h.SyncSource.TargetBranch, Path: h.SyncSource.Path}}
+	case len(spec.Sources) > 0:
+		return spec.Sources
+	case spec.Source != nil:
+		return []v1alpha1.ApplicationSource{*spec.Source}
+	}
+	return nil
+}
+
+// checkSource says what is wrong with a source before anybody is asked for it.
+func checkSource(field string, s v1alpha1.ApplicationSource) error {
+	switch {
+	case s.RepoURL == "":
+		return fmt.Errorf("%s.repoURL: is missing", field)
+	case s.Chart != "" && s.Path != "":
+		return fmt.Errorf("%s: chart and path exclude each other; a chart of a Helm repository has no path", field)
+	case s.Chart != "" && s.Ref != "":
+		return fmt.Errorf("%s.ref: a chart can't be referred to; only Git repositories can", field)
+	case s.Chart == "" && s.Path == "" && s.Ref == "" && !isOCI(s.RepoURL):
+		return fmt.Errorf("%s: path or chart is missing", field)
+	}
+	if isChart(s) {
+		return nil
+	}
+	if err := git.CheckURL(s.RepoURL); err != nil {
+		return fmt.Errorf("%s.repoURL: %w", field, err)
+	}
+	return nil
+}

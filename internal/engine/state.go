@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/record"
+)
+
+// state is what the engine remembers of one application between two looks. One worker at a time uses it; all of it can be
+// lost: what decides over writing and deleting stands in the custom resource.
+type state struct {
+	key string
+	// seen tells that the application was looked at once.
+	seen bool
+	// failures in a row of the reconcile itself.
+	failures int
+
+	rendering *rendering
+	desired   *desiredSet
+	// wanted are the keys registered with the cluster.
+	wanted []manifest.Key
+	// proofs of what was applied; nil until they are loaded.
+	proofs record.Proofs
+	// verdicts of objects that needed the API server's answer, valid while desired and live stay as they were.
+	verdicts map[manifest.Key]verdict
+	// heals counts how often an object had to be put back lately.
+	heals map[manifest.Key]heal
+	// attempted is the digest of the rendering that the last whole sync tried; empty when that is not known.
+	attempted string
+	// running is the operation under way.
+	running *running
+	// revisionDue is when a compared revision that changed alone is written.
+	revisionDue time.Time
+}
+
+type verdict struct {
+	desired, live string
+	result        compare.Verdict
+	paths         []string
+}
+
+type heal struct {
+	count int
+	next  time.Time
+	last  time.Time
+}
+
+// desired is one object as it is applied: cleaned, placed in its namespace, marked as ours.
+type desired struct {
+	manifest.Object
+	key      manifest.Key
+	resource cluster.Resource
+	// hash of body; body is what is sent. Of a Secret the body is sealed and the object holds no data.
+	hash   string
+	body   []byte
+	sealed bool
+	// problem says why the object can't be applied at all.
+	problem error
+}
+
+// desiredSet is a rendering made ready for one destination.
+type desiredSet struct {
+	objects  []desired
+	byKey    map[manifest.Key]int
+	hooks    []desired
+	kinds    []schema.GroupKind
+	warnings []v1alpha1.ApplicationCondition
+	digest   string
+	inputs   string
+	// stale tells that a kind was not served when the set was made: it is made again with the next look.
+	stale bool
+}

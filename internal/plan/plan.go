@@ -1,0 +1,250 @@
+// Package plan owns what a sync does and in which order: phases, waves, kinds, prune (the contract's §2.2–2.6 as changed
+// by DESIGN.md §2.5). It is pure: values in, a plan out; it holds no client and knows no clock.
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+)
+
+// Annotations that steer a sync.
+const (
+	WaveAnnotation        = "argocd.argoproj.io/sync-wave"
+	HelmWeightAnnotation  = "helm.sh/hook-weight"
+	SyncOptionsAnnotation = "argocd.argoproj.io/sync-options"
+)
+
+// Action is what happens to one object.
+type Action uint8
+
+// The actions.
+const (
+	Apply Action = iota + 1
+	Prune
+)
+
+// Desired is one object that the source declares.
+type Desired struct {
+	manifest.Object
+	// InSync tells that the live object needs nothing.
+	InSync bool
+}
+
+// Extra is a live object of the application that the source does not declare.
+type Extra struct {
+	Key manifest.Key
+	// Annotations of the live object, as far as they steer the prune.
+	Annotations map[string]string
+	// Reason says why the object can't be pruned; empty when it can.
+	Reason string
+}
+
+// Options of one sync.
+type Options struct {
+	// Prune deletes what the source does not declare.
+	Prune bool
+	// PruneLast moves every prune behind the last wave.
+	PruneLast bool
+	// NoPrune is the application's Prune=false.
+	NoPrune bool
+	// OutOfSyncOnly skips objects that are in sync.
+	OutOfSyncOnly bool
+	// Only limits the sync to some objects; nil takes all.
+	Only func(manifest.Key) bool
+}
+
+// Task is one action on one object.
+type Task struct {
+	Action Action
+	Key    manifest.Key
+	// Object is what is applied; nil for a prune.
+	Object *manifest.Object
+	Wave   int
+}
+
+// Step is what can be done without waiting for anybody: groups one after another, the tasks of a group at once.
+type Step struct {
+	Wave   int
+	Groups [][]Task
+}
+
+// Plan is the whole sync.
+type Plan struct {
+	Steps []Step
+	// Kept are objects that would be pruned and are not, with the reason.
+	Kept []Kept
+}
+
+// Kept is an extra object that stays.
+type Kept struct {
+	Key    manifest.Key
+	Reason string
+}
+
+// Empty tells that nothing is to be done.
+func (p Plan) Empty() bool { return len(p.Steps) == 0 }
+
+// Make orders a sync.
+func Make(desired []Desired, extra []Extra, opts Options) Plan {
+	tasks := applyTasks(desired, opts)
+	prunes, kept := pruneTasks(extra, opts, lastWave(tasks))
+	return Plan{Steps: arrange(append(prunes, tasks...)), Kept: kept}
+}
+
+func applyTasks(desired []Desired, opts Options) []Task {
+	tasks := make([]Task, 0, len(desired))
+	for i := range desired {
+		d := &desired[i]
+		key := d.Key()
+		if opts.Only != nil && !opts.Only(key) || opts.OutOfSyncOnly && d.InSync {
+			continue
+		}
+		tasks = append(tasks, Task{Action: Apply, Key: key, Object: &d.Object, Wave: Wave(d.GetAnnotations())})
+	}
+	moveForward(tasks)
+	return tasks
+}
+
+// moveForward puts a Namespace before the first object that lives in it, and a CRD before the first object of its kind:
+// the order people mean, whatever their waves say.
+func moveForward(tasks []Task) {
+	firstIn := map[string]int{}
+	firstOf := map[string]int{}
+	note := func(m map[string]int, k string, wave int) {
+		if w, ok := m[k]; !ok || wave < w {
+			m[k] = wave
+		}
+	}
+	for _, t := range tasks {
+		note(firstIn, t.Key.Namespace, t.Wave)
+		note(firstOf, t.Key.Group+"/"+t.Key.Kind, t.Wave)
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		switch t.Key.Kind {
+		case "Namespace":
+			if w, ok := firstIn[t.Key.Name]; ok && w < t.Wave {
+				t.Wave = w
+			}
+		case "CustomResourceDefinition":
+			group, kind := crdKind(t.Object)
+			if w, ok := firstOf[group+"/"+kind]; ok && w < t.Wave {
+				t.Wave = w
+			}
+		}
+	}
+}
+
+func crdKind(o *manifest.Object) (group, kind string) {
+	spec, _ := o.Object["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	group, _ = spec["group"].(string)
+	kind, _ = names["kind"].(string)
+	return group, kind
+}
+
+func pruneTasks(extra []Extra, opts Options, last int) ([]Task, []Kept) {
+	var tasks []Task
+	var kept []Kept
+	for _, e := range extra {
+		if opts.Only != nil && !opts.Only(e.Key) {
+			continue
+		}
+		options := ParseOptions(e.Annotations[SyncOptionsAnnotation])
+		if reason := keepReason(e, options, opts); reason != "" {
+			kept = append(kept, Kept{Key: e.Key, Reason: reason})
+			continue
+		}
+		wave := Wave(e.Annotations)
+		if opts.PruneLast || options.Has("PruneLast=true") {
+			wave = last + 1
+		}
+		tasks = append(tasks, Task{Action: Prune, Key: e.Key, Wave: wave})
+	}
+	mirror(tasks, last)
+	return tasks, kept
+}
+
+func keepReason(e Extra, options Set, opts Options) string {
+	switch {
+	case e.Reason != "":
+		return e.Reason
+	case options.Has("Prune=false"), opts.NoPrune && !options.Has("Prune=true"):
+		return "is kept: its sync options say Prune=false"
+	case !opts.Prune:
+		return "is no longer declared and needs pruning, which this sync does not do"
+	}
+	return ""
+}
+
+// mirror reverses the waves of the prunes among themselves: what was created last goes first.
+func mirror(tasks []Task, last int) {
+	var waves []int
+	for _, t := range tasks {
+		if t.Wave <= last && !slices.Contains(waves, t.Wave) {
+			waves = append(waves, t.Wave)
+		}
+	}
+	slices.Sort(waves)
+	for i := range tasks {
+		if at := slices.Index(waves, tasks[i].Wave); at >= 0 {
+			tasks[i].Wave = waves[len(waves)-1-at]
+		}
+	}
+}
+
+func lastWave(tasks []Task) int {
+	last := 0
+	for i, t := range tasks {
+		if i == 0 || t.Wave > last {
+			last = t.Wave
+		}
+	}
+	return last
+}
+
+// arrange sorts tasks into steps by wave, and within a wave into groups: prunes in reverse kind order, then applies in
+// kind order.
+func arrange(tasks []Task) []Step {
+	order := ranks()
+	place := func(t Task) int {
+		if t.Action == Prune {
+			return -rank(order, t.Key.Kind)
+		}
+		return rank(order, t.Key.Kind)
+	}
+	slices.SortStableFunc(tasks, func(a, b Task) int {
+		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(place(a), place(b)),
+			cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
+	})
+	var steps []Step
+	lastPlace := 0
+	for i, t := range tasks {
+		if i == 0 || t.Wave != steps[len(steps)-1].Wave {
+			steps = append(steps, Step{Wave: t.Wave})
+			lastPlace = 0
+		}
+		s := &steps[len(steps)-1]
+		if len(s.Groups) == 0 || place(t) != lastPlace {
+			s.Groups = append(s.Groups, nil)
+			lastPlace = place(t)
+		}
+		s.Groups[len(s.Groups)-1] = append(s.Groups[len(s.Groups)-1], t)
+	}
+	return steps
+}
+
+// Wave is the wave that annotations ask for: the sync wave, else Helm's hook weight, else 0. Text that is no number
+// counts as 0, as in Argo CD.
+func Wave(annotations map[string]string) int {
+	for _, key := range []string{WaveAnnotation, HelmWeightAnnotation} {
+		if text, ok := annotations[key]; ok {
+			n, _ := strconv.Atoi(text)
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,165 @@
+// Package project owns the rules of an AppProject: which sources, destinations and kinds its applications may use (the
+// contract's §1.6). It is pure; every path that renders, applies, deletes or shows asks it.
+package project
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+)
+
+// ErrForbidden is the kind of every refusal.
+var ErrForbidden = errors.New("not permitted by the project")
+
+// Rules are the rules of one project. The zero value permits nothing.
+type Rules struct {
+	name string
+	spec v1alpha1.AppProjectSpec
+}
+
+// Of gives the rules of a project.
+func Of(p *v1alpha1.AppProject) Rules { return Rules{name: p.Name, spec: p.Spec} }
+
+// Anything permits everything: for people who render what they have on their own machine.
+func Anything() Rules {
+	all := []v1alpha1.ClusterResourceRestrictionItem{{Group: "*", Kind: "*"}}
+	return Rules{spec: v1alpha1.AppProjectSpec{
+		SourceRepos: []string{"*"}, ClusterResourceWhitelist: all,
+		Destinations: []v1alpha1.ApplicationDestination{{Server: "*", Name: "*", Namespace: "*"}},
+	}}
+}
+
+// Source says why a repository may not be used; nil when it may.
+func (r Rules) Source(url string) error {
+	if allowed(r.spec.SourceRepos, func(pattern string) bool { return matchURL(pattern, url) }) {
+		return nil
+	}
+	return fmt.Errorf("repository %s is %w %s; add it to sourceRepos", url, ErrForbidden, r.name)
+}
+
+// allowed tells whether some pattern matches and no pattern that starts with ! does.
+func allowed(patterns []string, match func(string) bool) bool {
+	ok := false
+	for _, p := range patterns {
+		if deny, isDeny := strings.CutPrefix(p, "!"); isDeny {
+			if match(deny) {
+				return false
+			}
+			continue
+		}
+		ok = ok || match(p)
+	}
+	return ok
+}
+
+// matchURL matches with / as separator; a lone * matches everything. The .git suffix and a slash at the end are no part
+// of what is compared, for both name one repository.
+func matchURL(pattern, url string) bool {
+	return pattern == "*" || glob(trimURL(pattern), trimURL(url))
+}
+
+func trimURL(s string) string {
+	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(s, "/"), ".git"))
+}
+
+// glob matches with / as the separator; a pattern that is no glob matches itself only.
+func glob(pattern, s string) bool {
+	ok, err := doublestar.Match(pattern, s)
+	return err == nil && ok || pattern == s
+}
+
+// loose matches without separators: * stands for anything.
+func loose(pattern, s string) bool {
+	return glob(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(s, "/", "\x01"))
+}
+
+// Cluster is a destination by both of its names.
+type Cluster struct {
+	Server, Name string
+}
+
+// Destination says why a cluster and namespace may not be used; nil when they may. An empty namespace is that of
+// cluster-scoped objects and matches every rule for the cluster.
+func (r Rules) Destination(c Cluster, namespace string) error {
+	ok := false
+	for _, d := range r.spec.Destinations {
+		matches, denies := destination(d, c, namespace)
+		if denies && matches {
+			return r.noDestination(c, namespace)
+		}
+		ok = ok || matches
+	}
+	if ok {
+		return nil
+	}
+	return r.noDestination(c, namespace)
+}
+
+func (r Rules) noDestination(c Cluster, namespace string) error {
+	return fmt.Errorf("namespace %q of cluster %s is %w %s; add it to destinations", namespace, pick(c.Name, c.Server), ErrForbidden, r.name)
+}
+
+func pick(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// destination matches one rule; denies tells that a part of it starts with !, so that a match forbids.
+func destination(d v1alpha1.ApplicationDestination, c Cluster, namespace string) (matches, denies bool) {
+	server, denyServer := strings.CutPrefix(d.Server, "!")
+	name, denyName := strings.CutPrefix(d.Name, "!")
+	ns, denyNS := strings.CutPrefix(d.Namespace, "!")
+	cluster := d.Server != "" && loose(trimServer(server), trimServer(c.Server)) || d.Name != "" && loose(name, c.Name)
+	return cluster && (namespace == "" || loose(ns, namespace)), denyServer || denyName || denyNS
+}
+
+func trimServer(s string) string { return strings.ToLower(strings.TrimSuffix(s, "/")) }
+
+// Kind says why objects of a kind may not be used; nil when they may.
+func (r Rules) Kind(gk metav1.GroupKind, name string, namespaced bool) error {
+	if namespaced {
+		if r.spec.NamespaceResourceWhitelist != nil && !inKinds(r.spec.NamespaceResourceWhitelist, gk) {
+			return r.noKind(gk, "namespaceResourceWhitelist does not name it")
+		}
+		if inKinds(r.spec.NamespaceResourceBlacklist, gk) {
+			return r.noKind(gk, "namespaceResourceBlacklist names it")
+		}
+		return nil
+	}
+	if !inCluster(r.spec.ClusterResourceWhitelist, gk, name) {
+		return r.noKind(gk, "clusterResourceWhitelist does not name it")
+	}
+	if inCluster(r.spec.ClusterResourceBlacklist, gk, name) {
+		return r.noKind(gk, "clusterResourceBlacklist names it")
+	}
+	return nil
+}
+
+func (r Rules) noKind(gk metav1.GroupKind, why string) error {
+	return fmt.Errorf("kind %s is %w %s: %s", pick(strings.Trim(gk.Kind+"."+gk.Group, "."), gk.Kind), ErrForbidden, r.name, why)
+}
+
+func inKinds(list []metav1.GroupKind, gk metav1.GroupKind) bool {
+	for _, item := range list {
+		if loose(item.Group, gk.Group) && loose(item.Kind, gk.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+func inCluster(list []v1alpha1.ClusterResourceRestrictionItem, gk metav1.GroupKind, name string) bool {
+	for _, item := range list {
+		if loose(item.Group, gk.Group) && loose(item.Kind, gk.Kind) && (item.Name == "" || loose(item.Name, name)) {
+			return true
+		}
+	}
+	return false
+}

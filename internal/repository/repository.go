@@ -1,0 +1,194 @@
+// Package repository owns what is known of repositories from Secrets labelled argocd.argoproj.io/secret-type: repository
+// and repo-creds (the contract's §3.1). Values of a Secret never appear in its errors.
+//
+// It imports values and the credential types of git and chart; it does no I/O.
+package repository
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-cd/lockstep/internal/git"
+)
+
+// TypeLabel tells what a Secret holds.
+const TypeLabel = "argocd.argoproj.io/secret-type"
+
+// The values of TypeLabel that this package reads.
+const (
+	TypeRepository = "repository"
+	TypeTemplate   = "repo-creds"
+)
+
+// Entry is one repository, or a template for all repositories whose URL starts with URL.
+type Entry struct {
+	URL string
+	// Kind is git (default), helm or oci.
+	Kind     string
+	Name     string
+	Project  string
+	Template bool
+
+	Username, Password string
+	BearerToken        string
+	SSHPrivateKey      string
+	Insecure           bool
+	IgnoreHostKey      bool
+	ForceBasicAuth     bool
+	PlainHTTP          bool
+	ClientCert         string
+	ClientKey          string
+	Proxy, NoProxy     string
+}
+
+func (e Entry) hasCredentials() bool {
+	return e.Username != "" || e.Password != "" || e.BearerToken != "" || e.SSHPrivateKey != "" || e.ClientCert != ""
+}
+
+// FromSecret reads an entry; false when the Secret is of another type or names no URL.
+func FromSecret(s *corev1.Secret) (Entry, bool) {
+	kind := s.Labels[TypeLabel]
+	text := func(key string) string { return strings.TrimSpace(string(s.Data[key])) }
+	truth := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(text(k), "true") })
+	}
+	if kind != TypeRepository && kind != TypeTemplate || text("url") == "" {
+		return Entry{}, false
+	}
+	e := Entry{
+		URL: text("url"), Kind: text("type"), Name: text("name"), Project: text("project"), Template: kind == TypeTemplate,
+		Username: text("username"), Password: string(s.Data["password"]), BearerToken: text("bearerToken"),
+		SSHPrivateKey: string(s.Data["sshPrivateKey"]), Insecure: truth("insecure", "insecureIgnoreHostKey"),
+		IgnoreHostKey: truth("insecureIgnoreHostKey", "insecure"), ForceBasicAuth: truth("forceHttpBasicAuth"),
+		PlainHTTP: truth("insecureOCIForceHttp"), ClientCert: string(s.Data["tlsClientCertData"]),
+		ClientKey: string(s.Data["tlsClientCertKey"]), Proxy: text("proxy"), NoProxy: text("noProxy"),
+	}
+	if e.Kind == "" {
+		e.Kind = "git"
+	}
+	if truth("enableOCI") {
+		e.Kind = "oci"
+	}
+	return e, true
+}
+
+// Set holds the entries of all Secrets, by the Secret's name. It is safe for use by several goroutines.
+type Set struct {
+	mu        sync.RWMutex
+	bySecret  map[string]Entry
+	hosts     string
+	authority map[string]string
+}
+
+// NewSet makes an empty set.
+func NewSet() *Set { return &Set{bySecret: map[string]Entry{}} }
+
+// Put takes in what a Secret says and tells whether anything changed. Nil data removes it.
+func (s *Set) Put(secret string, e *Entry) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, had := s.bySecret[secret]
+	if e == nil {
+		delete(s.bySecret, secret)
+		return had
+	}
+	s.bySecret[secret] = *e
+	return !had || old != *e
+}
+
+// KnownHosts replaces the lines of argocd-ssh-known-hosts-cm.
+func (s *Set) KnownHosts(lines string) {
+	s.mu.Lock()
+	s.hosts = lines
+	s.mu.Unlock()
+}
+
+// Authorities replaces the certificates of argocd-tls-certs-cm, PEM by host name.
+func (s *Set) Authorities(byHost map[string]string) {
+	s.mu.Lock()
+	s.authority = byHost
+	s.mu.Unlock()
+}
+
+// Find returns what is known for a repository of a project: the project's own entry, then a common one, and where that
+// has no credentials those of the template with the longest matching prefix. The answer's URL is url.
+func (s *Set) Find(url, project string) Entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	key := git.Normalize(url)
+	found := Entry{URL: url}
+	for _, e := range s.bySecret {
+		if !e.Template && git.Normalize(e.URL) == key && (e.Project == "" || e.Project == project) {
+			if found.Kind == "" || e.Project != "" {
+				found = e
+			}
+		}
+	}
+	if !found.hasCredentials() {
+		if t, ok := s.template(url, project); ok {
+			t.Kind, t.Name, t.Proxy, t.NoProxy = pick(found.Kind, t.Kind), found.Name, pick(found.Proxy, t.Proxy), pick(found.NoProxy, t.NoProxy)
+			t.Insecure, t.IgnoreHostKey = t.Insecure || found.Insecure, t.IgnoreHostKey || found.IgnoreHostKey
+			found = t
+		}
+	}
+	found.URL = url
+	return found
+}
+
+func pick(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (s *Set) template(url, project string) (Entry, bool) {
+	var best Entry
+	for _, e := range s.bySecret {
+		if e.Template && hasPrefix(url, e.URL) && (e.Project == "" || e.Project == project) && len(e.URL) > len(best.URL) {
+			best = e
+		}
+	}
+	return best, best.URL != ""
+}
+
+// hasPrefix matches whole path elements, so that credentials for …/team do not go to …/team-other.
+func hasPrefix(url, prefix string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(url), strings.ToLower(prefix))
+	return ok && (rest == "" || strings.HasSuffix(prefix, "/") || strings.HasSuffix(prefix, ":") || rest[0] == '/' || rest == ".git")
+}
+
+// Git is the entry as the git link wants it.
+func (s *Set) Git(e Entry) git.Repo {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return git.Repo{URL: e.URL, Credentials: git.Credentials{
+		Username: e.Username, Password: e.Password, BearerToken: e.BearerToken, ForceBasicAuth: e.ForceBasicAuth,
+		SSHPrivateKey: e.SSHPrivateKey, KnownHosts: s.hosts, InsecureIgnoreHostKey: e.IgnoreHostKey,
+		TLSClientCert: e.ClientCert, TLSClientKey: e.ClientKey, CA: s.authority[hostOf(e.URL)], Insecure: e.Insecure,
+		Proxy: e.Proxy, NoProxy: e.NoProxy,
+	}}
+}
+
+// CA is the private authority for the host of url, PEM; empty where there is none.
+func (s *Set) CA(url string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.authority[hostOf(url)]
+}
+
+func hostOf(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		rest = url
+	}
+	rest, _, _ = strings.Cut(rest, "/")
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		rest = rest[at+1:]
+	}
+	host, _, _ := strings.Cut(rest, ":")
+	return strings.ToLower(host)
+}
