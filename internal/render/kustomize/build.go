@@ -25,7 +25,7 @@ func build(ctx context.Context, in job.Input, charts ChartRenderer) (text []byte
 	w := newWalker(ctx, in, charts)
 	at, err = w.run(dir)
 	if err != nil {
-		return nil, at, err
+		return nil, at, w.named(err)
 	}
 	if err := w.take(); err != nil {
 		return nil, at, &job.Error{File: at, Reason: err.Error()}
@@ -45,7 +45,7 @@ func build(ctx context.Context, in job.Input, charts ChartRenderer) (text []byte
 		return nil, at, &job.Error{File: at, Reason: "the build takes too long: " + ctx.Err().Error()}
 	case r := <-done:
 		if r.err != nil {
-			return nil, at, w.explain(at, r.err)
+			return nil, at, w.named(w.explain(at, r.err))
 		}
 		if len(r.text) > job.MaxRendered {
 			return nil, at, &job.Error{File: at, Reason: fmt.Sprintf("the result has %d bytes, more than the %d that are allowed", len(r.text), job.MaxRendered)}

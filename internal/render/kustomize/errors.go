@@ -65,6 +65,29 @@ func (w *walker) explain(at string, err error) error {
 	return &job.Error{File: at, Reason: brief(err)}
 }
 
+var credentials = regexp.MustCompile(`(\w+://)[^/\s@]*:[^/\s@]*@`)
+
+// named gives files of other repositories the name that people know them by, and drops credentials of URLs.
+func (w *walker) named(err error) error {
+	var e *job.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := *e
+	for at, from := range w.laidFrom {
+		if from.repository == "" || from.file != "" {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(out.File, at+"/"); ok {
+			out.File = from.repository + "//" + rest
+		}
+		out.Reason = strings.NewReplacer("/"+at+"/", from.repository+"//", at+"/", from.repository+"//").Replace(out.Reason)
+	}
+	out.File = credentials.ReplaceAllString(out.File, "$1")
+	out.Reason = credentials.ReplaceAllString(out.Reason, "$1")
+	return &out
+}
+
 // brief is the library's message in one line, from where it starts to say something.
 func brief(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")

@@ -8,6 +8,3 @@ func ParseRemote(s string) (url, dir, ref string, ok bool) {
 	r, ok := parseRemote(s)
 	return r.url, r.dir, r.ref, ok
 }
-
-// MountDir is where sources of other places are laid in.
-const MountDir = mountDir

@@ -103,8 +103,6 @@ func (r *references) folder(field, entry string) (string, error) {
 		return "", r.place.fail("%s: %s is a submodule that is not laid in", field, entry)
 	case kind != tree.Dir:
 		return "", r.place.fail("%s: %s is a %s, not a folder", field, entry, kind)
-	case mountOf(real) != mountOf(r.place.dir):
-		return "", r.place.fail("%s: %s leads out of the repository it stands in", field, entry)
 	}
 	if err := r.place.cycle(real); err != nil {
 		return "", err
@@ -143,6 +141,9 @@ func (r *references) here(entry string) (real string, kind tree.Kind, err error)
 	name, err := tree.Join(r.place.dir, entry)
 	if err != nil {
 		return "", 0, err
+	}
+	if mountOf(name) != mountOf(r.place.dir) {
+		return "", 0, tree.ErrOutside
 	}
 	return r.space.find(name)
 }
