@@ -54,7 +54,7 @@ func exits() []exit {
 		{CodeDifferent, []error{errDifferent}, "app diff --exit-code: cluster and source differ"},
 		{CodeDegraded, []error{errDegraded}, "app wait: the time is over and an application is Degraded"},
 		{CodeTimeout, []error{errTimeout, context.DeadlineExceeded}, "the time given by --timeout is over"},
-		{CodeNotFound, []error{client.ErrNotFound}, "the application does not exist, or no longer"},
+		{CodeNotFound, []error{client.ErrNotFound}, "what was named does not exist, or no longer"},
 		{
 			CodeRefused,
 			[]error{client.ErrInProgress, client.ErrNothingRuns, client.ErrForbidden, client.ErrUnauthenticated},

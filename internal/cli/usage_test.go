@@ -45,6 +45,7 @@ func TestUsageLines(t *testing.T) {
 		"lockstep app terminate NAME",
 		"lockstep app wait NAME... | -l SELECTOR | --project PROJECT",
 		"lockstep install",
+		"lockstep render DIR | render -f application.yaml [DIR]",
 		"lockstep version",
 	}
 	lines := map[string]bool{}
