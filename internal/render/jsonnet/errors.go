@@ -2,6 +2,7 @@ package jsonnet
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/go-jsonnet"
@@ -41,8 +42,9 @@ func (f *formatter) explain(file string, err error) error {
 			out.Reason = rest
 		}
 	case errors.As(err, &runtime):
-		for _, frame := range runtime.StackTrace {
-			if frame.Loc.FileName != "" && !strings.HasPrefix(frame.Loc.FileName, "<") {
+		// The innermost call is the last one. The standard library and messages have no line in a file.
+		for _, frame := range slices.Backward(runtime.StackTrace) {
+			if frame.Loc.Begin.Line > 0 && !strings.HasPrefix(frame.Loc.FileName, "<") && frame.Loc.FileName != "" {
 				place(out, frame.Loc)
 				break
 			}

@@ -42,7 +42,7 @@ func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
 		return jsonnet.Contents{}, "", err
 	}
 	if path.IsAbs(name) {
-		return jsonnet.Contents{}, "", fmt.Errorf("import %q: absolute paths %w", name, tree.ErrOutside)
+		return jsonnet.Contents{}, "", fmt.Errorf("import %q: an absolute path %w", name, tree.ErrOutside)
 	}
 	dirs := append([]string{path.Dir(from)}, i.roots...)
 	outside := false
