@@ -111,6 +111,15 @@ func (st *stage) handChanges(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("not put back in time: %s", client.Cause(st.app(plainApp)))
 	}
+	// The applications' own word may be from before the change, so the Deployments come first.
+	err = local.Until(ctx, func(ctx context.Context) (bool, error) {
+		store, err1 := st.deployment(ctx, plainApp, storeName)
+		web, err2 := st.deployment(ctx, plainApp, webName)
+		return err1 == nil && err2 == nil && rolledOut(store) && rolledOut(web), nil
+	})
+	if err != nil {
+		return fmt.Errorf("put back, but not all pods are ready in time")
+	}
 	if err := st.allFine(ctx); err != nil {
 		return err
 	}

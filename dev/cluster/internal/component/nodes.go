@@ -77,53 +77,24 @@ func runNodes(p Params) error {
 	}
 }
 
+// startKwok starts KWOK's controllers for all nodes; they end with ctx.
 func startKwok(ctx context.Context, client kubernetes.Interface) error {
-	set, err := kwokclient.NewClientset("", nodesKubeconfig)
+	conf, err := kwokClients()
 	if err != nil {
-		return fmt.Errorf("kwok: client: %w", err)
+		return err
 	}
-	dynamic, err := set.ToDynamicClient()
-	if err != nil {
-		return fmt.Errorf("kwok: client: %w", err)
-	}
-	mapper, err := set.ToRESTMapper()
-	if err != nil {
-		return fmt.Errorf("kwok: mapper: %w", err)
-	}
-	config, err := set.ToRESTConfig()
-	if err != nil {
-		return fmt.Errorf("kwok: client: %w", err)
-	}
-	raw, err := rest.RESTClientFor(config)
-	if err != nil {
-		return fmt.Errorf("kwok: client: %w", err)
-	}
-	id, err := controllers.Identity()
-	if err != nil {
+	if conf.ID, err = controllers.Identity(); err != nil {
 		return fmt.Errorf("kwok: identity: %w", err)
 	}
-	controller, err := controllers.NewController(controllers.Config{
-		Clock:                           clock.RealClock{},
-		DynamicClient:                   dynamic,
-		RESTClient:                      raw,
-		RESTMapper:                      mapper,
-		TypedClient:                     client,
-		ImpersonatingDynamicClient:      set.ToImpersonatingDynamicClient(),
-		ImpersonatingTypedClient:        set.ToImpersonatingTypedClient(),
-		ManageAllNodes:                  true,
-		CIDR:                            layout.PodCIDR,
-		NodeIP:                          layout.NodeIP(1),
-		LocalStages:                     stages(),
-		PodPlayStageParallelism:         playParallelism,
-		NodePlayStageParallelism:        1,
-		NodeLeaseDurationSeconds:        leaseSeconds,
-		NodeLeaseParallelism:            1,
-		PodsOnNodeSyncParallelism:       1,
-		EnablePodsOnNodeSyncListPager:   true,
-		EnablePodsOnNodeSyncStreamWatch: false,
-		ID:                              id,
-		FuncMap:                         templateFuncs(pods.NodeStatus),
-	})
+	conf.Clock = clock.RealClock{}
+	conf.TypedClient = client
+	conf.ManageAllNodes = true
+	conf.CIDR, conf.NodeIP = layout.PodCIDR, layout.NodeIP(1)
+	conf.LocalStages, conf.FuncMap = stages(), templateFuncs(pods.NodeStatus)
+	conf.PodPlayStageParallelism, conf.NodePlayStageParallelism = playParallelism, 1
+	conf.NodeLeaseDurationSeconds, conf.NodeLeaseParallelism = leaseSeconds, 1
+	conf.PodsOnNodeSyncParallelism, conf.EnablePodsOnNodeSyncListPager = 1, true
+	controller, err := controllers.NewController(conf)
 	if err != nil {
 		return fmt.Errorf("kwok: controller: %w", err)
 	}
@@ -131,6 +102,37 @@ func startKwok(ctx context.Context, client kubernetes.Interface) error {
 		return fmt.Errorf("kwok: start: %w", err)
 	}
 	return nil
+}
+
+// kwokClients fills in the clients that KWOK makes for itself.
+func kwokClients() (controllers.Config, error) {
+	set, err := kwokclient.NewClientset("", nodesKubeconfig)
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("kwok: client: %w", err)
+	}
+	dynamic, err := set.ToDynamicClient()
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("kwok: client: %w", err)
+	}
+	mapper, err := set.ToRESTMapper()
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("kwok: mapper: %w", err)
+	}
+	config, err := set.ToRESTConfig()
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("kwok: client: %w", err)
+	}
+	raw, err := rest.RESTClientFor(config)
+	if err != nil {
+		return controllers.Config{}, fmt.Errorf("kwok: client: %w", err)
+	}
+	return controllers.Config{
+		DynamicClient:              dynamic,
+		RESTClient:                 raw,
+		RESTMapper:                 mapper,
+		ImpersonatingDynamicClient: set.ToImpersonatingDynamicClient(),
+		ImpersonatingTypedClient:   set.ToImpersonatingTypedClient(),
+	}, nil
 }
 
 // createNodes makes the nodes that are missing. A node that somebody deletes stays

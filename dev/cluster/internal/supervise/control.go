@@ -117,13 +117,10 @@ func (s *Supervisor) status() Status {
 		Kubeconfig: s.Kubeconfig(),
 		PSSKiB:     pss(os.Getpid()),
 	}
-	select {
-	case <-s.ready:
-		st.Ready = true
-	default:
-		// The table of processes is complete only then.
+	if s.notReady() != nil {
 		return st
 	}
+	st.Ready = true
 	for _, name := range layout.Components() {
 		c := s.procs[name].state()
 		c.PSSKiB = pss(c.PID)
@@ -134,11 +131,19 @@ func (s *Supervisor) status() Status {
 	return st
 }
 
-func (s *Supervisor) componentFault(ctx context.Context, f ComponentFault) error {
+// notReady is an error until the table of processes is complete.
+func (s *Supervisor) notReady() error {
 	select {
 	case <-s.ready:
+		return nil
 	default:
 		return errors.New("fault: the cluster is not ready yet")
+	}
+}
+
+func (s *Supervisor) componentFault(ctx context.Context, f ComponentFault) error {
+	if err := s.notReady(); err != nil {
+		return err
 	}
 	p := s.procs[f.Component]
 	if p == nil {
@@ -197,14 +202,14 @@ func (s *Supervisor) addFault(f faults.Fault) error {
 // clearFaults ends all faults: of the API server, and thaws and starts what is frozen
 // or killed.
 func (s *Supervisor) clearFaults() error {
+	if err := s.notReady(); err != nil {
+		return err
+	}
 	s.faultMu.Lock()
 	err := removeSocket(layout.FaultsFile)
 	s.faultMu.Unlock()
 	for _, name := range layout.Components() {
 		p := s.procs[name]
-		if p == nil {
-			continue
-		}
 		if p.state().State == "frozen" {
 			err = errors.Join(err, p.freeze(false))
 		}
