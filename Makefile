@@ -24,7 +24,7 @@ check-go:
 
 .PHONY: build
 build: check-go ## Build bin/lockstep
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/lockstep ./cmd/lockstep
+	@dev/compile $(BIN)/lockstep ./cmd/lockstep -ldflags '$(LDFLAGS)'
 
 .PHONY: cross
 cross: check-go ## Build for every platform of PLATFORMS, into bin/
@@ -37,8 +37,8 @@ cross: check-go ## Build for every platform of PLATFORMS, into bin/
 
 .PHONY: demo
 demo: build ## Show the main job on a local cluster; Ctrl-C ends it
-	dev/devcluster --build-only
-	$(GO) run ./dev/demo
+	@dev/compile $(BIN)/demo ./dev/demo
+	@$(BIN)/demo --lockstep $(BIN)/lockstep
 
 .PHONY: test
 test: check-go ## Vet and test everything, with the race detector, against a real local cluster
