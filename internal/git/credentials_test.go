@@ -174,7 +174,7 @@ func TestSecretsAreNowhereToBeSeen(t *testing.T) {
 	secrets := []string{"pa55word-canary", "t0ken-canary", key, base64.StdEncoding.EncodeToString([]byte("ada:pa55word-canary"))}
 	dir := t.TempDir()
 	s := open(t, git.Options{Dir: dir})
-	srv.Break(gitserver.Fault{Delay: 200 * time.Millisecond})
+	srv.Break(gitserver.Fault{Delay: 50 * time.Millisecond})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -196,11 +196,13 @@ func TestSecretsAreNowhereToBeSeen(t *testing.T) {
 		}
 	}()
 	looks, gits := 0, 0
+	pace := time.NewTicker(10 * time.Millisecond)
+	defer pace.Stop()
 	for running := true; running; looks++ {
 		select {
 		case <-done:
 			running = false
-		default:
+		case <-pace.C:
 		}
 		list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, name := range list {

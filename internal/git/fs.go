@@ -84,6 +84,9 @@ func (v *view) object(id, kind string, limit int64) ([]byte, error) {
 
 // heal replaces the mirror if it is still the damaged one and gets the commit of this view again.
 func (v *view) heal(number int) error {
+	if _, err := v.s.Refs(v.ctx, v.repo); err != nil {
+		return err // what is left of the mirror is more than nothing
+	}
 	if err := v.m.lock(v.ctx); err != nil {
 		return err
 	}

@@ -92,7 +92,8 @@ type Store struct {
 	// private is a folder of mode 0700, in memory where the machine has such a place, for what git and ssh only take
 	// as files. Its folder home is the empty HOME of all git processes.
 	private string
-	unlock  func() error
+	// release removes the private folder and gives the data directory free.
+	release func() error
 	readers *pool
 	trees   *lru
 	network chan struct{}
@@ -131,18 +132,17 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git store %s: in use by another process: %w", dir, err)
 	}
-	private, err := privateDir()
+	private, remove, err := privateDir(time.Now()) // not o.Now: file times are the machine's
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(private), unlock())
-	}
+	_, _ = rand.Read(key)                                   // never fails
 	ctx, cancel := context.WithCancel(context.Background()) // ends with Close
 	s := &Store{
-		opt: o, program: program, private: private, unlock: unlock,
-		trees: newLRU(o.TreeCache), network: make(chan struct{}, o.Connections),
+		opt: o, program: program, private: private,
+		release: func() error { return errors.Join(remove(), unlock()) },
+		trees:   newLRU(o.TreeCache), network: make(chan struct{}, o.Connections),
 		flights: flights{calls: map[string]*call{}}, proofs: proofs{key: key, known: map[proof]bool{}},
 		mirrors: map[string]*mirror{}, stop: cancel, done: ctx.Done(),
 	}
@@ -153,10 +153,12 @@ func Open(o Options) (*Store, error) {
 // Close ends all processes of the store, waits for them and gives the data directory free. Calls that still run end
 // with an error.
 func (s *Store) Close() error {
+	s.flights.mu.Lock() // so that no run starts after we have begun to wait
 	s.stop()
+	s.flights.mu.Unlock()
 	s.running.Wait()
 	s.readers.close()
-	return errors.Join(os.RemoveAll(s.private), s.unlock())
+	return s.release()
 }
 
 // Repo is a repository and what its server wants to know.

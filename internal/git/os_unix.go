@@ -38,8 +38,9 @@ func lockFile(name string) (unlock func() error, err error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock file: %w", err), f.Close())
 	}
-	return f.Close, nil
+	unlock = func() error {
+		// Not by Close alone: a program that is just being started may hold a copy of the descriptor for a moment.
+		return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+	}
+	return unlock, nil
 }
-
-// processGone tells that no process has the id.
-func processGone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -34,6 +34,3 @@ func lockFile(name string) (unlock func() error, err error) {
 	}
 	return f.Close, nil
 }
-
-// processGone is not asked for on Windows, where nothing outlives us in a folder of memory.
-func processGone(int) bool { return false }

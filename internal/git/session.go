@@ -2,10 +2,7 @@ package git
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -186,49 +183,6 @@ func (n *session) helper() {
 	n.block = ""
 }
 
-func (n *session) ssh(s *Store, c Credentials) error {
-	n.set("protocol.file.allow", "never")
-	if c.Proxy != "" {
-		return fmt.Errorf("a proxy is configured, and proxies work for https and http only")
-	}
-	hosts, err := n.put(s, "known_hosts", c.KnownHosts)
-	if err != nil {
-		return err
-	}
-	check := "yes"
-	if c.InsecureIgnoreHostKey {
-		check = "no"
-	}
-	options := []string{
-		"BatchMode=yes", "IdentitiesOnly=yes", "IdentityAgent=none", "StrictHostKeyChecking=" + check,
-		`UserKnownHostsFile="` + filepath.ToSlash(hosts) + `"`, "GlobalKnownHostsFile=" + filepath.ToSlash(os.DevNull), "UpdateHostKeys=no",
-		"ConnectTimeout=20", "ServerAliveInterval=20", "ServerAliveCountMax=3", "ForwardAgent=no", "ClearAllForwardings=yes",
-		"ControlMaster=no", "ControlPath=none", "LogLevel=ERROR",
-	}
-	if n.addr.user == "" {
-		user := c.Username
-		if user == "" {
-			user = "git"
-		}
-		options = append(options, "User="+user)
-	}
-	key := "none"
-	if c.SSHPrivateKey != "" {
-		file, err := n.put(s, "id", strings.ReplaceAll(strings.TrimSpace(c.SSHPrivateKey), "\r\n", "\n"))
-		if err != nil {
-			return err
-		}
-		key = `"` + filepath.ToSlash(file) + `"`
-		n.hide(c.SSHPrivateKey)
-	}
-	line := "ssh -F none"
-	for _, o := range append(options, "IdentityFile="+key) {
-		line += " -o " + shellQuote(o)
-	}
-	n.env = append(n.env, "GIT_SSH_COMMAND="+line, "GIT_SSH_VARIANT=ssh")
-	return nil
-}
-
 // hide remembers secrets that must not appear in errors. Very short ones would only hide ordinary words.
 func (n *session) hide(secrets ...string) {
 	for _, secret := range secrets {
@@ -237,8 +191,6 @@ func (n *session) hide(secrets ...string) {
 		}
 	}
 }
-
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // remote runs git in the conversation with the remote.
 func (n *session) remote(ctx context.Context, s *Store, gitDir string, args ...string) ([]byte, error) {
@@ -303,64 +255,3 @@ func explain(repo string, err error, secrets []string) *Error {
 }
 
 var errTimeout = fmt.Errorf("timed out: %w", context.DeadlineExceeded)
-
-// proofs remembers which credentials a server has accepted since we started, so that a commit in a mirror is not given
-// to somebody whom the server would not give it to.
-type proofs struct {
-	mu    sync.Mutex
-	key   []byte
-	known map[proof]bool
-}
-
-type proof [sha256.Size]byte
-
-// of identifies repository and credentials without holding them.
-func (p *proofs) of(r Repo) proof {
-	mac := hmac.New(sha256.New, p.key)
-	_ = json.NewEncoder(mac).Encode(r) // strings only: can not fail
-	return proof(mac.Sum(nil))
-}
-
-func (p *proofs) has(id proof) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.known[id]
-}
-
-func (p *proofs) set(id proof, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !ok {
-		delete(p.known, id)
-		return
-	}
-	if len(p.known) > 100_000 {
-		clear(p.known) // each is proved again when it is asked for
-	}
-	p.known[id] = true
-}
-
-// privateDir makes a folder for what programs only take as files, in memory where the machine has such a place, and
-// takes away those that processes which were killed have left.
-func privateDir() (string, error) {
-	base := memoryDir
-	if info, err := os.Stat(base); base == "" || err != nil || !info.IsDir() {
-		base = os.TempDir()
-	}
-	const prefix = "lockstep-git-"
-	old, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
-	for _, dir := range old {
-		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), "-")
-		if n, err := strconv.Atoi(pid); err == nil && processGone(n) {
-			_ = os.RemoveAll(dir) // another user's is not ours to remove
-		}
-	}
-	dir, err := os.MkdirTemp(base, prefix+strconv.Itoa(os.Getpid())+"-")
-	if err != nil && base != os.TempDir() {
-		dir, err = os.MkdirTemp("", prefix+strconv.Itoa(os.Getpid())+"-")
-	}
-	if err != nil {
-		return "", err
-	}
-	return dir, os.Mkdir(filepath.Join(dir, "home"), 0o500)
-}

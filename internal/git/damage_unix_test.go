@@ -1,6 +1,10 @@
+//go:build unix
+
 package git_test
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lockstep-cd/lockstep/internal/git"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
@@ -71,44 +76,47 @@ func TestDamagedMirrorIsFetchedAgain(t *testing.T) {
 			each(t, m, "/refs/lockstep/", func(n string) { write(t, n, "garbage\n") })
 		},
 	} {
-		for _, packed := range []bool{false, true} {
-			for _, restarted := range []bool{false, true} {
-				t.Run(name+" packed="+strconv.FormatBool(packed)+" restarted="+strconv.FormatBool(restarted), func(t *testing.T) {
-					t.Parallel()
-					srv := gittest.Start(t, gitserver.Options{})
-					files := map[string]string{"a": "1", "dir/f7": "x"}
-					if packed {
-						files = many()
-					}
-					repo := srv.Create("app", files)
-					c := repo.Resolve("main")
-					dir := t.TempDir()
-					s, err := git.Open(git.Options{Dir: dir})
-					if err != nil {
-						t.Fatal(err)
-					}
-					r := git.Repo{URL: repo.URL()}
-					ensure(t, s, r, c, "refs/heads/main")
-					if !restarted {
-						defer func() { _ = s.Close() }()
-					} else if err := s.Close(); err != nil {
-						t.Fatal(err)
-					}
-					damage(t, mirrorDir(t, dir))
-					if restarted {
-						s = open(t, git.Options{Dir: dir})
-					}
-					if data := read(t, s, r, c, "dir/f7"); data != files["dir/f7"] {
-						t.Errorf("dir/f7 = %q", data)
-					}
-					next := repo.Commit(map[string]string{"a": "2"}, "2")
-					ensure(t, s, r, next, "refs/heads/main")
-					if data := read(t, s, r, next, "a"); data != "2" {
-						t.Errorf("a = %q", data)
-					}
-				})
-			}
+		for _, restarted := range []bool{false, true} {
+			t.Run(name+" restarted="+strconv.FormatBool(restarted), func(t *testing.T) {
+				t.Parallel()
+				damageOnce(t, damage, restarted)
+			})
 		}
+	}
+}
+
+// damageOnce damages a mirror of loose objects in a living store, or a packed one between two.
+func damageOnce(t *testing.T, damage func(*testing.T, string), restarted bool) {
+	srv := gittest.Start(t, gitserver.Options{})
+	files := map[string]string{"a": "1", "dir/f7": "x"}
+	if restarted {
+		files = many()
+	}
+	repo := srv.Create("app", files)
+	c := repo.Resolve("main")
+	dir := t.TempDir()
+	s, err := git.Open(git.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := git.Repo{URL: repo.URL()}
+	ensure(t, s, r, c, "refs/heads/main")
+	if !restarted {
+		defer func() { _ = s.Close() }()
+	} else if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damage(t, mirrorDir(t, dir))
+	if restarted {
+		s = open(t, git.Options{Dir: dir})
+	}
+	if data := read(t, s, r, c, "dir/f7"); data != files["dir/f7"] {
+		t.Errorf("dir/f7 = %q", data)
+	}
+	next := repo.Commit(map[string]string{"a": "2"}, "2")
+	ensure(t, s, r, next, "refs/heads/main")
+	if data := read(t, s, r, next, "a"); data != "2" {
+		t.Errorf("a = %q", data)
 	}
 }
 
@@ -208,5 +216,93 @@ func TestReadersAreBoundedAndEnd(t *testing.T) {
 	}
 	if pids := children(t, "git"); len(pids) != 0 {
 		t.Errorf("processes after Close: %v", pids)
+	}
+}
+
+// Nothing is thrown away while the server is down: what can still be read is.
+func TestDamageWhileTheServerIsDown(t *testing.T) {
+	srv := gittest.Start(t, gitserver.Options{})
+	repo := srv.Create("app", map[string]string{"a": "1", "b/c": "2"})
+	c := repo.Resolve("main")
+	dir := t.TempDir()
+	s := open(t, git.Options{Dir: dir})
+	r := git.Repo{URL: repo.URL()}
+	ensure(t, s, r, c, "refs/heads/main")
+	blob := repo.Resolve("main:b/c")
+	each(t, mirrorDir(t, dir), "/objects/"+blob[:2]+"/"+blob[2:], func(name string) { write(t, name, "") })
+	if err := srv.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Tree(t.Context(), r, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.ReadFile("b/c"); !errors.Is(err, git.ErrUnreachable) {
+		t.Errorf("damaged file: %v", err)
+	}
+	if data, err := f.ReadFile("a"); err != nil || string(data) != "1" {
+		t.Errorf("whole file: %q, %v", data, err)
+	}
+	if err := srv.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := f.ReadFile("b/c"); err != nil || string(data) != "2" {
+		t.Errorf("after it is back: %q, %v", data, err)
+	}
+}
+
+func TestFoldersOfKilledProcessesGo(t *testing.T) {
+	base := os.TempDir()
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		base = "/dev/shm"
+	}
+	left, err := os.MkdirTemp(base, "lockstep-git-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(left, "id"), "key")
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(left, long, long); err != nil {
+		t.Fatal(err)
+	}
+	first := open(t, git.Options{})
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left folder: %v", err)
+	}
+	// The folder of a living store stays, however old.
+	mine, _ := filepath.Glob(filepath.Join(base, "lockstep-git-*"))
+	for _, name := range mine {
+		_ = os.Chtimes(name, long, long)
+	}
+	open(t, git.Options{})
+	srv := gittest.Start(t, gitserver.Options{TLS: true})
+	repo := srv.Create("app", map[string]string{"a": "1"})
+	if _, err := first.Refs(t.Context(), git.Repo{URL: repo.URL(), Credentials: git.Credentials{CA: srv.CA()}}); err != nil {
+		t.Errorf("the living store lost its folder: %v", err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	srv := gittest.Start(t, gitserver.Options{})
+	repo := srv.Create("app", map[string]string{"a": "1"})
+	srv.Break(gitserver.Fault{Delay: time.Hour})
+	s := open(t, git.Options{})
+	r := git.Repo{URL: repo.URL()}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := s.Refs(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("cancelled look: %v", err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if pids := children(t, "git"); len(pids) != 0 {
+		t.Errorf("processes of the cancelled look: %v", pids)
+	}
+	// The next one is not the cancelled one's.
+	srv.Break(gitserver.Fault{})
+	if _, err := s.Refs(t.Context(), r); err != nil {
+		t.Error(err)
 	}
 }
