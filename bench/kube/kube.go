@@ -1,0 +1,133 @@
+// Package kube owns the benchmark's plain access to the API server: a client without a rate limit that sends and receives
+// text, and the counters that the API server keeps about itself.
+//
+// It may depend on client-go's REST client, never on Lockstep's packages: what measures must not share what is measured.
+package kube
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Client is a REST client for any path, without a client-side rate limit.
+func Client(kubeconfig string) (rest.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: client: %w", kubeconfig, err)
+	}
+	return client, nil
+}
+
+// Applications is the path of the Applications of a namespace.
+func Applications(namespace string) string {
+	return "/apis/argoproj.io/v1alpha1/namespaces/" + namespace + "/applications"
+}
+
+// Writes are writing requests that the API server has answered, by resource. Those that the control plane makes on its
+// own are not in it: leases, nodes, statuses of others.
+type Writes map[string]int64
+
+// CountWrites reads the API server's own counters, which also know of writes that changed nothing and that no watch shows.
+func CountWrites(ctx context.Context, client rest.Interface) (Writes, error) {
+	text, err := client.Get().AbsPath("/metrics").SetHeader("Accept", "text/plain").Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("api server: metrics: %w", err)
+	}
+	return parseWrites(text)
+}
+
+func parseWrites(text []byte) (Writes, error) {
+	w := Writes{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), "apiserver_request_total{")
+		if !ok {
+			continue
+		}
+		end := strings.LastIndexByte(rest, '}')
+		if end < 0 {
+			return nil, fmt.Errorf("api server: metrics: %q has no end of labels", lines.Text())
+		}
+		l := labels(rest[:end])
+		if !writing(l) {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.Fields(rest[end+1:])[0], 64)
+		if err != nil {
+			return nil, fmt.Errorf("api server: metrics: %q: %w", lines.Text(), err)
+		}
+		name := l["resource"]
+		if l["group"] != "" {
+			name += "." + l["group"]
+		}
+		w[name] += int64(n)
+	}
+	return w, lines.Err()
+}
+
+// writing leaves out what the control plane does without being asked: its leases, its reviews of rights, its tokens,
+// the statuses of its objects and the children it makes.
+func writing(l map[string]string) bool {
+	switch l["verb"] {
+	case "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION":
+	default:
+		return false
+	}
+	switch l["resource"] {
+	case "leases", "nodes", "subjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "tokenreviews",
+		"replicasets", "endpoints", "endpointslices", "controllerrevisions", "":
+		return false
+	}
+	return l["subresource"] == ""
+}
+
+// labels reads key="value" pairs; the values that are looked at have no quotes in them.
+func labels(text string) map[string]string {
+	l := map[string]string{}
+	for _, pair := range strings.Split(text, ",") {
+		k, v, ok := strings.Cut(pair, "=")
+		if ok {
+			l[k] = strings.Trim(v, `"`)
+		}
+	}
+	return l
+}
+
+// Minus is what was written between before and w.
+func (w Writes) Minus(before Writes) Writes {
+	d := Writes{}
+	for name, n := range w {
+		if n -= before[name]; n != 0 {
+			d[name] = n
+		}
+	}
+	return d
+}
+
+// Total is the number of all writes.
+func (w Writes) Total() int64 {
+	var sum int64
+	for _, n := range w {
+		sum += n
+	}
+	return sum
+}

@@ -1,0 +1,162 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockstep-cd/lockstep/bench/child"
+)
+
+// Role is the argument that makes the program an observer.
+const Role = "role-observer"
+
+// backlog is how many put-backs are kept for who reads them late.
+const backlog = 4096
+
+// Remote is the observer's process, seen from the benchmark.
+type Remote struct {
+	process *child.Process
+	ended   chan struct{}
+
+	watching, expecting chan struct{}
+	inStep              chan time.Time
+	putBack             chan PutBack
+	counts              chan Counts
+
+	mu       sync.Mutex
+	progress Progress
+	err      error
+}
+
+// Start starts an observer and waits until it watches.
+func Start(ctx context.Context, c Config) (*Remote, error) {
+	process, err := child.Start(ctx, Role, c)
+	if err != nil {
+		return nil, err
+	}
+	r := &Remote{
+		process: process, ended: make(chan struct{}),
+		watching: make(chan struct{}, 1), expecting: make(chan struct{}, 1),
+		inStep: make(chan time.Time, backlog), putBack: make(chan PutBack, backlog), counts: make(chan Counts, 1),
+	}
+	go r.listen()
+	if _, err := wait(ctx, r, r.watching); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+func (r *Remote) listen() {
+	defer close(r.ended)
+	for {
+		var m Message
+		err := r.process.Receive(&m)
+		if m.Error != "" {
+			err = errors.New("observer: " + m.Error)
+		}
+		if err != nil {
+			r.mu.Lock()
+			r.err = err
+			r.mu.Unlock()
+			return
+		}
+		r.pass(m)
+	}
+}
+
+func (r *Remote) pass(m Message) {
+	switch {
+	case m.Watching:
+		r.watching <- struct{}{}
+	case m.Expecting:
+		r.expecting <- struct{}{}
+	case m.InStep != nil:
+		offer(r.inStep, *m.InStep)
+	case m.PutBack != nil:
+		offer(r.putBack, *m.PutBack)
+	case m.Counts != nil:
+		r.counts <- *m.Counts
+	case m.Progress != nil:
+		r.mu.Lock()
+		r.progress = *m.Progress
+		r.mu.Unlock()
+	}
+}
+
+// offer drops the value when nobody has read the last thousands of them.
+func offer[T any](to chan T, v T) {
+	select {
+	case to <- v:
+	default:
+	}
+}
+
+func wait[T any](ctx context.Context, r *Remote, from chan T) (T, error) {
+	var none T
+	select {
+	case v := <-from:
+		return v, nil
+	case <-r.ended:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return none, fmt.Errorf("observer: ended: %w", r.err)
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// InStep waits until everything has come into step, and says when.
+func (r *Remote) InStep(ctx context.Context) (time.Time, error) { return wait(ctx, r, r.inStep) }
+
+// PutBack waits until an object is right again that was wrong.
+func (r *Remote) PutBack(ctx context.Context) (PutBack, error) { return wait(ctx, r, r.putBack) }
+
+// Expect changes what is expected; it is told before the change is made. Moments of step before it are forgotten.
+func (r *Remote) Expect(ctx context.Context, changes map[int]Expected) error {
+	if err := r.process.Send(Command{Expect: changes}); err != nil {
+		return err
+	}
+	_, err := wait(ctx, r, r.expecting)
+	r.Forget()
+	return err
+}
+
+// Forget drops the moments of step and the put-backs that nobody has read.
+func (r *Remote) Forget() {
+	for {
+		select {
+		case <-r.inStep:
+		case <-r.putBack:
+		default:
+			return
+		}
+	}
+}
+
+// Counts are the changes seen until now.
+func (r *Remote) Counts(ctx context.Context) (Counts, error) {
+	if err := r.process.Send(Command{Count: true}); err != nil {
+		return Counts{}, err
+	}
+	return wait(ctx, r, r.counts)
+}
+
+// Progress is what was last said about how much is right.
+func (r *Remote) Progress() Progress {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.progress
+}
+
+// PID is the process's number.
+func (r *Remote) PID() int { return r.process.PID() }
+
+// Stop ends the process.
+func (r *Remote) Stop() error {
+	err := r.process.Stop()
+	<-r.ended
+	return err
+}
