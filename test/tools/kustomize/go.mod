@@ -1,8 +1,10 @@
+// The kustomize program, built by tests that compare our rendering with its own. A module of its own keeps its
+// dependencies out of the product.
 module github.com/lockstep-cd/lockstep/test/tools/kustomize
 
 go 1.26.0
 
-require sigs.k8s.io/kustomize/kustomize/v5 v5.8.2
+require sigs.k8s.io/kustomize/kustomize/v5 v5.8.2 // indirect
 
 require (
 	github.com/blang/semver/v4 v4.0.0 // indirect
@@ -41,3 +43,5 @@ require (
 	sigs.k8s.io/kustomize/kyaml v0.21.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+tool sigs.k8s.io/kustomize/kustomize/v5
