@@ -138,6 +138,8 @@ const (
 	ConditionRepeatedResourceWarning ApplicationConditionType = "RepeatedResourceWarning"
 	ConditionExcludedResourceWarning ApplicationConditionType = "ExcludedResourceWarning"
 	ConditionOrphanedResourceWarning ApplicationConditionType = "OrphanedResourceWarning"
+	// ConditionRenderWarning is what a renderer remarks without failing; Argo CD has no condition for it.
+	ConditionRenderWarning ApplicationConditionType = "RenderWarning"
 )
 
 // ApplicationCondition is an error or a warning.

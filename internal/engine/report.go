@@ -127,8 +127,12 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 	if !l.compared() {
 		return found
 	}
-	found.Types = append(found.Types, v1alpha1.ConditionSyncError, v1alpha1.ConditionSharedResourceWarning, v1alpha1.ConditionRepeatedResourceWarning)
+	found.Types = append(found.Types, v1alpha1.ConditionSyncError, v1alpha1.ConditionSharedResourceWarning,
+		v1alpha1.ConditionRepeatedResourceWarning, v1alpha1.ConditionRenderWarning)
 	found.Conditions = append(found.Conditions, l.warnings...)
+	for _, w := range l.rendering.warnings {
+		add(v1alpha1.ConditionRenderWarning, w)
+	}
 	for _, it := range l.items {
 		if it.holder != "" {
 			add(v1alpha1.ConditionSharedResourceWarning, it.desired.key.String()+" belongs to application "+it.holder+", which declares it too")
@@ -138,7 +142,7 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 	case out.refusal != "":
 		add(v1alpha1.ConditionSyncError, out.refusal)
 	case op != nil && (op.Phase == v1alpha1.OperationFailed || op.Phase == v1alpha1.OperationError) && l.outOfSync() && automated(l.app).Enabled:
-		add(v1alpha1.ConditionSyncError, "the last sync failed and is not tried again before the source or the spec changes: "+op.Message)
+		add(v1alpha1.ConditionSyncError, op.Message+"; the sync is tried again when the source or the spec changes")
 	}
 	return found
 }

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/apply"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
+)
+
+// previewAtOnce bounds the objects that a preview asks the API server for at a time.
+const previewAtOnce = 8
+
+// Manifests is what an application renders to.
+type Manifests struct {
+	Objects []manifest.Object
+	// Revisions are what the target revisions led to, in the order of the sources.
+	Revisions []string
+	Warnings  []string
+}
+
+// Render runs the chain up to the manifests, once and without a cluster or a project's rules: for people who look at
+// their own sources. Fixed revisions stand in for the target revisions, in the order of the sources.
+func Render(ctx context.Context, s *Sources, app *v1alpha1.Application, caps job.Capabilities, fixed ...string) (Manifests, error) {
+	r, err := renderOnce(ctx, s, request{app: app, rules: project.Anything(), caps: caps, fixed: fixed})
+	if err != nil {
+		return Manifests{}, err
+	}
+	return Manifests{Objects: r.objects, Revisions: r.revisions, Warnings: r.warnings}, nil
+}
+
+// NewFetcher answers for sources that templates name, for somebody who renders a folder of their own.
+func NewFetcher(s *Sources, app *v1alpha1.Application) job.Fetcher {
+	chain := &Chain{Sources: s, repos: newRepos(s, 0, nil, nil), metrics: NewMetrics(prometheus.NewRegistry())}
+	return &fetcher{chain: chain, request: request{app: app, key: app.Name, rules: project.Anything()}, part: &part{}}
+}
+
+func renderOnce(ctx context.Context, s *Sources, r request) (*rendering, error) {
+	r.key, r.sources = r.app.Name, effective(r.app.Spec)
+	if len(r.sources) == 0 {
+		return nil, errors.New("spec.source: is missing; name a repository and a path or chart")
+	}
+	chain := &Chain{Sources: s, repos: newRepos(s, 0, nil, nil), metrics: NewMetrics(prometheus.NewRegistry())}
+	return chain.render(ctx, r, nil)
+}
+
+// Difference is what a sync would do to one object.
+type Difference struct {
+	Key     manifest.Key
+	Origin  manifest.Origin
+	Verdict compare.Verdict
+	// Extra tells that the object left the source, so that a sync with prune deletes it.
+	Extra bool
+	// Paths are the fields that differ.
+	Paths []string
+	// Live is the object as it is, Next as a sync would leave it; nil where it is not there. Values of Secrets are left
+	// out, but that they differ is to be seen.
+	Live, Next *unstructured.Unstructured
+	// Note says why the object can not be compared or would not go through.
+	Note string
+}
+
+// Preview compares applications with their cluster, once and without a loop.
+type Preview struct {
+	sources *Sources
+	cluster *cluster.Cluster
+	writer  *apply.Writer
+}
+
+// NewPreview makes a preview for the cluster that config reaches. The caller's rights there are what it works with.
+func NewPreview(config *rest.Config, sources *Sources) (*Preview, error) {
+	c, err := cluster.New(cluster.Options{REST: config, Read: readLive, OnChange: func(cluster.Change) {}})
+	if err != nil {
+		return nil, err
+	}
+	w, err := apply.New(config)
+	return &Preview{sources: sources, cluster: c, writer: w}, err
+}
+
+// Diff compares what the application's sources declare with the cluster and returns every object, in the order of the
+// source and what left it last. Each object that exists costs one read and one dry run. Nothing is written.
+func (p *Preview) Diff(ctx context.Context, app *v1alpha1.Application, rules project.Rules, fixed ...string) ([]Difference, error) {
+	version, apis, err := p.cluster.Capabilities()
+	if err != nil {
+		return nil, err
+	}
+	caps := job.Capabilities{KubeVersion: version, APIVersions: apis}
+	rendered, err := renderOnce(ctx, p.sources, request{app: app, rules: rules, caps: caps, fixed: fixed})
+	if err != nil {
+		return nil, err
+	}
+	prep := preparation{
+		app: app, rules: rules, kinds: p.cluster, seal: func(plain []byte) []byte { return plain },
+		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName},
+	}
+	set, err := prep.prepare(rendered)
+	if err != nil {
+		return nil, err
+	}
+	return p.all(ctx, app, set)
+}
+
+func (p *Preview) all(ctx context.Context, app *v1alpha1.Application, set *desiredSet) ([]Difference, error) {
+	gone := leftovers(app, set)
+	out := make([]Difference, len(set.objects)+len(gone))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(previewAtOnce)
+	for i := range set.objects {
+		group.Go(func() (err error) {
+			out[i], err = p.one(ctx, &set.objects[i])
+			return err
+		})
+	}
+	for i, r := range gone {
+		group.Go(func() (err error) {
+			out[len(set.objects)+i], err = p.leftover(ctx, app, r)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(out, func(d Difference) bool { return d.Key == (manifest.Key{}) }), nil
+}
+
+// leftovers are the objects of the last status that are not declared any more.
+func leftovers(app *v1alpha1.Application, set *desiredSet) []v1alpha1.ResourceStatus {
+	return slices.DeleteFunc(slices.Clone(app.Status.Resources), func(r v1alpha1.ResourceStatus) bool {
+		_, declared := set.byKey[manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}]
+		return declared || r.Hook
+	})
+}
+
+// leftover tells whether an object that is declared no more is still there and ours; the zero value says it is not.
+func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, r v1alpha1.ResourceStatus) (Difference, error) {
+	key := manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+	resource, err := p.cluster.Kind(schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind})
+	if errors.Is(err, cluster.ErrNoKind) {
+		return Difference{}, nil
+	}
+	if err != nil {
+		return Difference{}, fmt.Errorf("%s: %w", key, err)
+	}
+	live, err := p.cluster.Get(ctx, resource, key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Difference{}, nil
+	case err != nil:
+		return Difference{}, fmt.Errorf("%s: %w", key, err)
+	case ownerOf(live.GetAnnotations()[TrackingAnnotation], key) != app.Name:
+		return Difference{}, nil
+	}
+	shown, _ := presentable(live, nil)
+	return Difference{Key: key, Verdict: compare.Different, Extra: true, Live: shown}, nil
+}
+
+// one compares a declared object.
+func (p *Preview) one(ctx context.Context, d *desired) (Difference, error) {
+	diff := Difference{Key: d.key, Origin: d.Origin, Verdict: compare.Missing}
+	if d.problem != nil {
+		diff.Note = d.problem.Error()
+		return diff, nil
+	}
+	declared := &unstructured.Unstructured{}
+	if err := declared.UnmarshalJSON(d.body); err != nil {
+		return diff, fmt.Errorf("%s: %w", d.key, err)
+	}
+	_, next := presentable(nil, declared)
+	diff.Next = next
+	if d.resource.Resource == "" || d.key.Name == "" {
+		return diff, nil // its definition comes with the same sync, or the API server makes its name
+	}
+	live, err := p.cluster.Get(ctx, d.resource, d.key)
+	if apierrors.IsNotFound(err) {
+		return diff, nil
+	}
+	if err != nil {
+		return diff, fmt.Errorf("%s: %w", d.key, err)
+	}
+	normal, err := p.writer.Apply(ctx, target(d.resource), d.key, d.body, apply.Mode{DryRun: true})
+	if err != nil {
+		var refused *apply.Error
+		if ctx.Err() != nil || !errors.As(err, &refused) || refused.Retry {
+			return diff, err
+		}
+		diff.Verdict, diff.Note = compare.Different, refused.Reason
+		diff.Live, diff.Next = presentable(live, declared)
+		return diff, nil
+	}
+	if diff.Verdict, diff.Paths, err = compare.WithNormal(normal, live); err != nil {
+		return diff, fmt.Errorf("%s: %w", d.key, err)
+	}
+	diff.Live, diff.Next = presentable(live, normal)
+	return diff, nil
+}
