@@ -24,6 +24,7 @@ func newApp(sh *shell) *cobra.Command {
 	cmd.AddCommand(
 		newAppList(sh, s),
 		newAppGet(sh, s),
+		newAppDiff(sh, s),
 		newAppSync(sh, s),
 		newAppWait(sh, s),
 		newAppTerminate(sh, s),

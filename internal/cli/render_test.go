@@ -96,7 +96,7 @@ func TestRenderAnApplication(t *testing.T) {
 	dir := checkout(t, sources())
 	file := filepath.Join(dir, "app.yaml")
 	// A value file from the root of the repository shows that the checkout was found, not only the folder.
-	for _, args := range [][]string{{"render", "-f", file}, {"render", "-f", file, dir}, {"render", "-f", file, filepath.Join(dir, "kz")}} {
+	for _, args := range [][]string{{"render", "-f", file, dir}, {"render", "-f", file, filepath.Join(dir, "kz")}} {
 		lockstep(args...).want(t, cli.CodeOK, "from: prod", `tag: "7"`, "name: shop", "namespace: prod")
 	}
 }

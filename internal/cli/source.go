@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
 // sourceFlags are options of the tools, laid over those of the source.
@@ -114,18 +115,19 @@ func (s *sourceFlags) layDirectory(source *v1alpha1.ApplicationSource) error {
 }
 
 // buildVariables are what sources may use as $NAME. Without a cluster and a resolved revision those of them are empty.
-func buildVariables(app *v1alpha1.Application, path string) map[string]string {
-	project := projectOf(app)
+func buildVariables(app *v1alpha1.Application, source *v1alpha1.ApplicationSource, path string, caps job.Capabilities) map[string]string {
 	return map[string]string{
 		"ARGOCD_APP_NAME":                   app.Name,
 		"ARGOCD_APP_NAMESPACE":              app.Spec.Destination.Namespace,
-		"ARGOCD_APP_PROJECT_NAME":           project,
+		"ARGOCD_APP_PROJECT_NAME":           projectOf(app),
 		"ARGOCD_APP_REVISION":               "",
 		"ARGOCD_APP_REVISION_SHORT":         "",
 		"ARGOCD_APP_REVISION_SHORT_8":       "",
 		"ARGOCD_APP_SOURCE_PATH":            path,
-		"ARGOCD_APP_SOURCE_REPO_URL":        app.Spec.Source.RepoURL,
-		"ARGOCD_APP_SOURCE_TARGET_REVISION": app.Spec.Source.TargetRevision,
+		"ARGOCD_APP_SOURCE_REPO_URL":        source.RepoURL,
+		"ARGOCD_APP_SOURCE_TARGET_REVISION": source.TargetRevision,
+		"KUBE_VERSION":                      strings.TrimPrefix(caps.KubeVersion, "v"),
+		"KUBE_API_VERSIONS":                 strings.Join(caps.APIVersions, ","),
 	}
 }
 

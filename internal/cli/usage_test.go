@@ -38,6 +38,7 @@ func TestReference(t *testing.T) {
 // Scripts rely on these lines; a change of one is a change of the interface.
 func TestUsageLines(t *testing.T) {
 	want := []string{
+		"lockstep app diff NAME",
 		"lockstep app get NAME",
 		"lockstep app history NAME",
 		"lockstep app list",
