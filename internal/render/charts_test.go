@@ -111,7 +111,7 @@ func TestChartsEqualTheProgram(t *testing.T) {
 		"chart home":     {"app": "helmGlobals: {chartHome: below/charts}\nhelmCharts:\n- {name: show, releaseName: rel}\n"},
 		"two, in order": {"app": "sortOptions: {order: fifo}\nresources: [cm.yaml]\nconfigMapGenerator:\n- {name: g, literals: [a=b]}\n" +
 			"helmCharts:\n- {name: show, releaseName: one}\n- {name: show, releaseName: two, namespace: two, skipHooks: true, skipTests: true, valuesInline: {name: other}}\npatches:\n" +
-			"- target: {kind: Service}\n  patch: '[{\"op\": \"add\", \"path\": \"/metadata/labels\", \"value\": {x: \"y\"}}]'\nnameSuffix: -n\n"},
+			"- target: {kind: Service}\n  patch: '[{\"op\": \"add\", \"path\": \"/metadata/labels\", \"value\": {\"x\": \"y\"}}]'\nnameSuffix: -n\n"},
 		"old field": {"app": "helmChartInflationGenerator:\n- {chartName: show, releaseName: rel, valuesLocal: {text: old}}\n"},
 		"generator": {"app": "generators:\n- |\n  apiVersion: builtin\n  kind: HelmChartInflationGenerator\n  metadata: {name: g}\n  name: show\n  releaseName: rel\n  valuesInline: {text: generated}\n"},
 		"inherited namespace": {
