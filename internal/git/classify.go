@@ -1,6 +1,9 @@
 package git
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // This file is the only place that reads what git, curl and ssh print: their exit code is 128 for almost everything. Its
 // test runs real git against a real server for each kind.
@@ -12,8 +15,7 @@ type symptom struct {
 	what, hint string
 }
 
-// errDamaged is the kind for a mirror that must be fetched again; it does not leave the package.
-var errDamaged = ErrCorrupt
+func (s symptom) is(kind error) bool { return errors.Is(s.kind, kind) }
 
 // symptomPrompt is what git means when it would ask a person. A session that did send something says so instead.
 const symptomPrompt = "it needs credentials and none are configured, or there is no such repository"
@@ -74,24 +76,24 @@ var symptoms = []symptom{
 	{"no such remote ref", ErrUnknownRevision, "the ref is gone", ""},
 	// the mirror, on our own disk
 	{"no space left on device", nil, "the data directory is full", "give it more space"},
-	{"not a git repository", errDamaged, "the mirror is damaged", ""},
-	{"is corrupt", errDamaged, "the mirror is damaged", ""},
-	{"object corrupt or missing", errDamaged, "the mirror is damaged", ""},
-	{"bad object", errDamaged, "the mirror is damaged", ""},
-	{"inflate:", errDamaged, "the mirror is damaged", ""},
-	{"unable to unpack", errDamaged, "the mirror is damaged", ""},
-	{"object file", errDamaged, "the mirror is damaged", ""},
-	{"packfile", errDamaged, "the mirror is damaged", ""},
-	{"pack has bad object", errDamaged, "the mirror is damaged", ""},
-	{"invalid sha1 pointer", errDamaged, "the mirror is damaged", ""},
-	{"bad ref", errDamaged, "the mirror is damaged", ""},
-	{"broken ref", errDamaged, "the mirror is damaged", ""},
-	{"unable to read", errDamaged, "the mirror is damaged", ""},
-	{"bad config", errDamaged, "the mirror is damaged", ""},
-	{"bad tree object", errDamaged, "the mirror is damaged", ""},
-	{"missing blob", errDamaged, "the mirror is damaged", ""},
-	{"missing tree", errDamaged, "the mirror is damaged", ""},
-	{"remote did not send all necessary objects", errDamaged, "the mirror is damaged", ""},
+	{"not a git repository", ErrCorrupt, "the mirror is damaged", ""},
+	{"is corrupt", ErrCorrupt, "the mirror is damaged", ""},
+	{"object corrupt or missing", ErrCorrupt, "the mirror is damaged", ""},
+	{"bad object", ErrCorrupt, "the mirror is damaged", ""},
+	{"inflate:", ErrCorrupt, "the mirror is damaged", ""},
+	{"unable to unpack", ErrCorrupt, "the mirror is damaged", ""},
+	{"object file", ErrCorrupt, "the mirror is damaged", ""},
+	{"packfile", ErrCorrupt, "the mirror is damaged", ""},
+	{"pack has bad object", ErrCorrupt, "the mirror is damaged", ""},
+	{"invalid sha1 pointer", ErrCorrupt, "the mirror is damaged", ""},
+	{"bad ref", ErrCorrupt, "the mirror is damaged", ""},
+	{"broken ref", ErrCorrupt, "the mirror is damaged", ""},
+	{"unable to read", ErrCorrupt, "the mirror is damaged", ""},
+	{"bad config", ErrCorrupt, "the mirror is damaged", ""},
+	{"bad tree object", ErrCorrupt, "the mirror is damaged", ""},
+	{"missing blob", ErrCorrupt, "the mirror is damaged", ""},
+	{"missing tree", ErrCorrupt, "the mirror is damaged", ""},
+	{"remote did not send all necessary objects", ErrCorrupt, "the mirror is damaged", ""},
 	{"could not read", ErrUnreachable, "the server's answer could not be read", ""},
 	{"unable to access", ErrUnreachable, "the server can not be reached", ""},
 }
@@ -102,7 +104,7 @@ func classify(stderr string) symptom {
 	local := withoutRemote(low)
 	for _, s := range symptoms {
 		text := low
-		if s.kind == errDamaged {
+		if s.is(ErrCorrupt) {
 			text = local // what a server prints must not make us throw a mirror away
 		}
 		if strings.Contains(text, s.text) {

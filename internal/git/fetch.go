@@ -154,7 +154,7 @@ func (f *fetch) get(ctx context.Context) (string, error) {
 
 func unknownRevision(err error) bool {
 	var f *failure
-	return errors.As(err, &f) && f.cause == nil && classify(f.stderr).kind == ErrUnknownRevision
+	return errors.As(err, &f) && f.cause == nil && classify(f.stderr).is(ErrUnknownRevision)
 }
 
 func (f *fetch) unknown(what string) error {

@@ -106,7 +106,7 @@ func (s *Store) open(ctx context.Context, m *mirror, hashLen int) error {
 			return nil
 		}
 		var f *failure
-		if !errors.As(err, &f) || f.cause != nil || classify(f.stderr).kind != errDamaged {
+		if !errors.As(err, &f) || f.cause != nil || !classify(f.stderr).is(ErrCorrupt) {
 			return err
 		}
 		s.opt.Log.Warn("mirror is damaged and is fetched again", "component", "git", "repository", m.key, "error", err)

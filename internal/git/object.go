@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"sort"
 	"strconv"
 	"strings"
@@ -50,7 +49,7 @@ func parseHeader(line string) (header, error) {
 
 // verify tells whether data is the object that the hash names.
 func (h header) verify(data []byte) bool {
-	var sum hash.Hash = sha1.New()
+	sum := sha1.New()
 	if len(h.hash) == 64 {
 		sum = sha256.New()
 	}

@@ -126,10 +126,10 @@ func TestTreesInMemoryAreBounded(t *testing.T) {
 }
 
 func TestWhatAServerPrintsIsNoDamage(t *testing.T) {
-	if s := classify("remote: fatal: bad object x\nfatal: the remote end hung up unexpectedly\n"); s.kind != ErrUnreachable {
+	if s := classify("remote: fatal: bad object x\nfatal: the remote end hung up unexpectedly\n"); !s.is(ErrUnreachable) {
 		t.Errorf("%+v", s)
 	}
-	if s := classify("fatal: bad object x\n"); s.kind != ErrCorrupt {
+	if s := classify("fatal: bad object x\n"); !s.is(ErrCorrupt) {
 		t.Errorf("%+v", s)
 	}
 }

@@ -74,7 +74,7 @@ func (p *pool) try(ctx context.Context, gitDir string, fn func(*reader) error) (
 		return fresh, err
 	}
 	p.discard(r) // stopped before its complaints are read, so that they are complete
-	if kind := classify(r.complaints.String()).kind; kind == errDamaged && !errors.Is(err, ErrCorrupt) {
+	if classify(r.complaints.String()).is(ErrCorrupt) && !errors.Is(err, ErrCorrupt) {
 		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return fresh, err

@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -237,14 +238,14 @@ func (n *session) explain(err error) *Error {
 
 func explain(repo string, err error, secrets []string) *Error {
 	e := &Error{Repo: repo}
-	f, ok := err.(*failure)
-	if !ok {
+	var f *failure
+	if !errors.As(err, &f) {
 		e.What, e.Cause = scrub(err.Error(), secrets), err
 		return e
 	}
 	if f.cause != nil {
 		e.What, e.Cause = f.cause.Error(), f.cause
-		if f.cause == errTimeout {
+		if errors.Is(f.cause, errTimeout) {
 			e.Kind, e.What = ErrUnreachable, "no answer in time"
 		}
 		return e

@@ -10,7 +10,7 @@ import (
 func payloadOf(header http.Header, body []byte) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return body, nil // JSON under another name is still JSON
+		return body, nil //nolint:nilerr // JSON under another name is still JSON
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil || form.Get("payload") == "" {

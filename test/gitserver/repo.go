@@ -85,8 +85,10 @@ func ReadDir(dir string) (map[string]string, error) {
 // Dir is the repository's folder on disk.
 func (r *Repo) Dir() string { return filepath.Join(r.s.opt.Dir, filepath.FromSlash(r.name)+".git") }
 
-// URL is its http(s) URL, SSHURL its ssh:// URL.
-func (r *Repo) URL() string    { return r.s.URL(r.name) }
+// URL is its http(s) URL.
+func (r *Repo) URL() string { return r.s.URL(r.name) }
+
+// SSHURL is its ssh:// URL; empty without Options.SSH.
 func (r *Repo) SSHURL() string { return r.s.SSHURL(r.name) }
 
 // Commit adds a commit to main that changes the files, and returns its id. Files that are not named stay.
