@@ -38,10 +38,10 @@ func main() {
 	flag.Parse()
 	o.packages = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
+	err := run(ctx, o)
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "test: %v\n", err)
-		stop()
 		os.Exit(1)
 	}
 }

@@ -142,7 +142,7 @@ func (w *syncWait) visit(e client.Event) error {
 
 func (w *syncWait) more() error {
 	if len(w.pending) == 0 {
-		return client.Stop
+		return client.ErrStop
 	}
 	return nil
 }

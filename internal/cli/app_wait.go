@@ -134,7 +134,7 @@ func (w *stateWait) visit(e client.Event) error {
 // more ends the wait when nothing is open. With several namespaces each is listed by itself; what was not seen is open.
 func (w *stateWait) more() error {
 	if len(w.open) == 0 {
-		return client.Stop
+		return client.ErrStop
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (p *appPrinter) documents() bool {
 }
 
 // followAll calls visit for every event of the namespaces that refs name, one at a time, until visit has returned
-// client.Stop or ctx ends. It watches once per namespace, whatever the number of names; Listed comes once, after the
+// client.ErrStop or ctx ends. It watches once per namespace, whatever the number of names; Listed comes once, after the
 // last of them.
 func followAll(ctx context.Context, apps client.Watcher, refs []client.Ref, visit func(client.Event) error) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -60,7 +60,7 @@ func followAll(ctx context.Context, apps client.Watcher, refs []client.Ref, visi
 				mu.Lock()
 				defer mu.Unlock()
 				if stopped {
-					return client.Stop
+					return client.ErrStop
 				}
 				if e.Kind == client.Listed {
 					if unlisted--; unlisted > 0 {
@@ -68,7 +68,7 @@ func followAll(ctx context.Context, apps client.Watcher, refs []client.Ref, visi
 					}
 				}
 				err := visit(e)
-				if errors.Is(err, client.Stop) {
+				if errors.Is(err, client.ErrStop) {
 					stopped = true
 					stop() // the other namespaces too
 				}

@@ -59,7 +59,7 @@ type Reader interface {
 // Watcher follows applications.
 type Watcher interface {
 	// Watch calls visit for every application of q as it is, then once with Listed, then for every change, until ctx ends
-	// or visit returns an error, which it returns; Stop ends it with nil. Lost connections are taken up again; an error
+	// or visit returns an error, which it returns; ErrStop ends it with nil. Lost connections are taken up again; an error
 	// at the very start is returned. Events of one application are in order, and may be skipped for a newer one.
 	Watch(ctx context.Context, q Query, visit func(Event) error) error
 }

@@ -21,6 +21,6 @@ var (
 	// ErrNotInstalled says that the cluster does not know the kind Application.
 	ErrNotInstalled = errors.New("the cluster has no Application kind: run lockstep install")
 
-	// Stop ends a Watch from within.
-	Stop = errors.New("stop watching")
+	// ErrStop ends a Watch from within.
+	ErrStop = errors.New("stop watching")
 )

@@ -44,7 +44,7 @@ func (m Mark) Stage(app *v1alpha1.Application) Stage {
 	state := app.Status.OperationState
 	switch {
 	case state != nil && m.on(&state.Operation):
-		if state.Phase.Completed() && !(asked && m.on(app.Operation)) {
+		if state.Phase.Completed() && (!asked || !m.on(app.Operation)) {
 			return Ended
 		}
 		return Running

@@ -64,7 +64,7 @@ func againstArrows(from, importPath string) []string {
 	}
 	var complaints []string
 	for _, a := range arrows() {
-		if !in(a.from, from) || in(a.except, from) || below(from, "test") || below(from, "tools") || below(from, "dev") {
+		if !in(a.from, from) || in(a.except, from) || in(beside(), from) {
 			continue
 		}
 		hit := slices.ContainsFunc(a.to, func(target string) bool {

@@ -53,17 +53,18 @@ func answered(err error, status metav1.Status, object string) error {
 }
 
 // kindUnknown tells a missing kind from a missing object: the answer to the former names no object.
-func kindUnknown(status metav1.Status) bool { return status.Details == nil || status.Details.Name == "" }
+func kindUnknown(status metav1.Status) bool {
+	return status.Details == nil || status.Details.Name == ""
+}
 
+// innermost is the part of err that says what happened on the wire, with the address.
 func innermost(err error) error {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return err
-		}
-		if _, ok := err.(*net.OpError); ok {
-			return err // its text has the address
-		}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op
+	}
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
 	}
+	return err
 }

@@ -21,7 +21,7 @@ const maxBackoff = 10 * time.Second
 func (c *Client) Watch(ctx context.Context, q client.Query, visit func(client.Event) error) error {
 	w := &watching{c: c, q: q, visit: visit, known: map[client.Ref]*v1alpha1.Application{}}
 	err := w.run(ctx)
-	if errors.Is(err, client.Stop) {
+	if errors.Is(err, client.ErrStop) {
 		return nil
 	}
 	return err

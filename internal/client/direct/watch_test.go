@@ -130,7 +130,7 @@ func TestWatchEndsWithTheVisitor(t *testing.T) {
 	namespace := env.Namespace(t, c)
 	apps, _ := setup(t, c, namespace)
 	own := errors.New("enough")
-	for _, test := range []struct{ give, want error }{{client.Stop, nil}, {own, own}, {fmt.Errorf("a: %w", client.Stop), nil}} {
+	for _, test := range []struct{ give, want error }{{client.ErrStop, nil}, {own, own}, {fmt.Errorf("a: %w", client.ErrStop), nil}} {
 		err := apps.Watch(t.Context(), client.Query{Namespace: namespace}, func(client.Event) error { return test.give })
 		if !errors.Is(err, test.want) {
 			t.Errorf("visitor returned %v, Watch %v", test.give, err)
