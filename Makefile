@@ -10,8 +10,10 @@ CACHE     := .cache
 VERSION   ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64 windows/amd64
-# How often `make soak` repeats the tests, and how long one round may take.
+# How often `make soak` repeats the tests, and how long the tests of one package may take.
 ROUNDS    ?= 10
+# Numbers of applications that `make bench-full` measures.
+SIZES     ?= 100 1000 5000 10000
 TIMEOUT   ?= 45m
 
 .PHONY: help
@@ -36,9 +38,8 @@ cross: check-go ## Build for every platform of PLATFORMS, into bin/
 	done
 
 .PHONY: demo
-demo: build ## Show the main job on a local cluster; Ctrl-C ends it
-	@dev/compile $(BIN)/demo ./dev/demo
-	@$(BIN)/demo --lockstep $(BIN)/lockstep
+demo: check-go ## Show the main job on a local cluster; Ctrl-C ends it
+	$(GO) run ./dev/demo
 
 .PHONY: test
 test: check-go ## Vet and test everything, with the race detector, against a real local cluster
@@ -49,14 +50,12 @@ soak: check-go ## Repeat the tests ROUNDS times on one cluster, in random order,
 	$(GO) run ./dev/test -timeout $(TIMEOUT) -rounds $(ROUNDS) -shuffle
 
 .PHONY: bench
-bench: build ## Measure 1,000 applications against the floor
-	dev/devcluster --build-only
-	$(GO) run ./dev/bench
+bench: check-go ## Measure 1,000 applications against the floor
+	$(GO) run ./bench
 
 .PHONY: bench-full
-bench-full: build ## Measure every size of the benchmark; takes hours
-	dev/devcluster --build-only
-	$(GO) run ./dev/bench -full
+bench-full: check-go ## Measure every size of SIZES; takes hours
+	@for n in $(SIZES); do echo "bench: $$n applications"; $(GO) run ./bench -applications $$n; done
 
 .PHONY: lint
 lint: $(CACHE)/golangci-lint ## Run the linters; their first build takes minutes
