@@ -5,7 +5,6 @@
 package child
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,16 +28,15 @@ type Process struct {
 }
 
 // Start starts this program again with role as its only argument and sends config as the first value.
-func Start(ctx context.Context, role string, config any) (*Process, error) {
+func Start(role string, config any) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("%s: own executable: %w", role, err)
 	}
-	cmd := exec.CommandContext(ctx, self, role)
+	cmd := exec.Command(self, role)
 	cmd.Stderr = os.Stderr
 	// A session of its own, so that Ctrl-C reaches the benchmark alone, which then ends everything in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.WaitDelay = stopLimit
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("%s: input: %w", role, err)

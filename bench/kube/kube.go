@@ -1,21 +1,23 @@
 // Package kube owns the benchmark's plain access to the API server: a client without a rate limit that sends and receives
 // text, and the counters that the API server keeps about itself.
 //
-// It may depend on client-go's REST client, never on Lockstep's packages: what measures must not share what is measured.
+// It may depend on prom and client-go's REST client, never on Lockstep's packages: what measures must not share what is measured.
 package kube
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lockstep-cd/lockstep/bench/prom"
 )
 
 // Client is a REST client for any path, without a client-side rate limit.
@@ -55,33 +57,22 @@ func CountWrites(ctx context.Context, client rest.Interface) (Writes, error) {
 }
 
 func parseWrites(text []byte) (Writes, error) {
-	w := Writes{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		rest, ok := strings.CutPrefix(lines.Text(), "apiserver_request_total{")
-		if !ok {
-			continue
-		}
-		end := strings.LastIndexByte(rest, '}')
-		if end < 0 {
-			return nil, fmt.Errorf("api server: metrics: %q has no end of labels", lines.Text())
-		}
-		l := labels(rest[:end])
-		if !writing(l) {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.Fields(rest[end+1:])[0], 64)
-		if err != nil {
-			return nil, fmt.Errorf("api server: metrics: %q: %w", lines.Text(), err)
-		}
-		name := l["resource"]
-		if l["group"] != "" {
-			name += "." + l["group"]
-		}
-		w[name] += int64(n)
+	samples, err := prom.Read(text, "apiserver_request_total")
+	if err != nil {
+		return nil, fmt.Errorf("api server: %w", err)
 	}
-	return w, lines.Err()
+	w := Writes{}
+	for _, s := range samples {
+		if !writing(s.Labels) {
+			continue
+		}
+		name := s.Labels["resource"]
+		if s.Labels["group"] != "" {
+			name += "." + s.Labels["group"]
+		}
+		w[name] += int64(s.Value)
+	}
+	return w, nil
 }
 
 // writing leaves out what the control plane does without being asked: its leases, its reviews of rights, its tokens,
@@ -94,22 +85,10 @@ func writing(l map[string]string) bool {
 	}
 	switch l["resource"] {
 	case "leases", "nodes", "subjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "tokenreviews",
-		"replicasets", "endpoints", "endpointslices", "controllerrevisions", "":
+		"replicasets", "endpoints", "endpointslices", "ipaddresses", "controllerrevisions", "":
 		return false
 	}
 	return l["subresource"] == ""
-}
-
-// labels reads key="value" pairs; the values that are looked at have no quotes in them.
-func labels(text string) map[string]string {
-	l := map[string]string{}
-	for _, pair := range strings.Split(text, ",") {
-		k, v, ok := strings.Cut(pair, "=")
-		if ok {
-			l[k] = strings.Trim(v, `"`)
-		}
-	}
-	return l
 }
 
 // Minus is what was written between before and w.
@@ -130,4 +109,14 @@ func (w Writes) Total() int64 {
 		sum += n
 	}
 	return sum
+}
+
+// String lists what was written, most first.
+func (w Writes) String() string {
+	names := slices.SortedFunc(maps.Keys(w), func(a, b string) int { return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a, b)) })
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = fmt.Sprintf("%d %s", w[name], name)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -33,7 +33,7 @@ type Remote struct {
 
 // Start starts an observer and waits until it watches.
 func Start(ctx context.Context, c Config) (*Remote, error) {
-	process, err := child.Start(ctx, Role, c)
+	process, err := child.Start(Role, c)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type outcome struct {
 	// memory is the highest sum of Pss in bytes.
 	memory int64
 	// writes to the API server on Applications and their objects, the creation of Applications included.
-	writes int64
+	writes kube.Writes
 	// elsewhere is the share of the machine, 1 being all cores, that processes had which the benchmark did not start.
 	elsewhere float64
 	// statusSize in bytes of one Application.
@@ -35,7 +35,7 @@ type outcome struct {
 
 func (o outcome) String() string {
 	return fmt.Sprintf("in step after %.1f s, %.1f CPU s, %d MB, %d writes, other programs had %.0f%% of the machine",
-		o.wall.Seconds(), o.cpu.Seconds(), o.memory>>20, o.writes, 100*o.elsewhere)
+		o.wall.Seconds(), o.cpu.Seconds(), o.memory>>20, o.writes.Total(), 100*o.elsewhere)
 }
 
 // floorRound measures the floor on a cluster of its own.
@@ -50,7 +50,7 @@ func (t *trial) floorRound(ctx context.Context, n int) (o outcome, err error) {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, watcher.Stop()) }()
-	writer, err := t.startWriter(ctx, floor.Config{Kubeconfig: c.kubeconfig, Spec: t.Spec})
+	writer, err := startWriter(floor.Config{Kubeconfig: c.kubeconfig, Spec: t.Spec})
 	if err != nil {
 		return o, err
 	}
@@ -66,7 +66,7 @@ func (t *trial) freshCluster(ctx context.Context, name string) (*cluster, error)
 		return nil, err
 	}
 	t.say("start a cluster for %s", name)
-	c, err := startCluster(ctx, t.Root, dir)
+	c, err := startCluster(t.Root, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (t *trial) freshCluster(ctx context.Context, name string) (*cluster, error)
 	return c, nil
 }
 
-func (t *trial) startWriter(ctx context.Context, c floor.Config) (*child.Process, error) {
-	p, err := child.Start(ctx, FloorRole, c)
+func startWriter(c floor.Config) (*child.Process, error) {
+	p, err := child.Start(FloorRole, c)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (t *trial) clock(ctx context.Context, s setup) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.writes = after.Minus(before).Total()
+	o.writes = after.Minus(before)
 	o.statusSize, err = t.statusSize(ctx, s.cluster)
 	return o, err
 }
@@ -242,7 +242,7 @@ func (t *trial) inStepMeasures(floors, ours []outcome) []report.Measure {
 		line(report.Measure{Name: "memory until in step", Unit: "MB", Later: t.atThousand(200)},
 			func(o outcome) float64 { return float64(o.memory) / (1 << 20) }),
 		line(report.Measure{Name: "writes for one application"},
-			func(o outcome) float64 { return float64(o.writes) / apps }),
+			func(o outcome) float64 { return float64(o.writes.Total()) / apps }),
 	}
 }
 

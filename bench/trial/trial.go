@@ -22,6 +22,7 @@ import (
 
 // The measures, by the names that people select them with.
 const (
+	Floor   = "floor"
 	InStep  = "in-step"
 	Idle    = "idle"
 	Restart = "restart"
@@ -30,7 +31,7 @@ const (
 )
 
 // Names are the measures in the order in which they are taken.
-func Names() []string { return []string{InStep, Idle, Restart, Heal, Change} }
+func Names() []string { return []string{Floor, InStep, Idle, Restart, Heal, Change} }
 
 // Options of a run.
 type Options struct {
@@ -38,7 +39,8 @@ type Options struct {
 	Root string
 	// Spec says what is deployed; the repository is filled in.
 	Spec workload.Spec
-	// Only are the measures to take; empty takes all. Everything stands on in-step, so Lockstep's part of it always runs.
+	// Only are the measures to take; empty takes all. In-step takes the floor, too; the floor alone runs no Lockstep; the
+	// others stand on a Lockstep in step, so one is brought there for them.
 	Only []string
 	// Rounds repeats floor and in-step in turn; the medians count. At least 1.
 	Rounds int
@@ -57,6 +59,9 @@ type Options struct {
 }
 
 func (o Options) wants(name string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, name) }
+
+// FloorOnly tells that no Lockstep is needed.
+func (o Options) FloorOnly() bool { return len(o.Only) == 1 && o.Only[0] == Floor }
 
 // Validate says what of the options makes no sense.
 func (o Options) Validate() error {
@@ -114,7 +119,7 @@ func (t *trial) makeRepository() (err error) {
 func (t *trial) rounds(ctx context.Context) ([]report.Measure, error) {
 	var floors, ours []outcome
 	for n := range t.Rounds {
-		if t.wants(InStep) {
+		if t.wants(Floor) || t.wants(InStep) {
 			f, err := t.floorRound(ctx, n)
 			if err != nil {
 				return nil, fmt.Errorf("floor: %w", err)
@@ -123,6 +128,12 @@ func (t *trial) rounds(ctx context.Context) ([]report.Measure, error) {
 			t.say("floor: %s", f)
 		}
 		last := n == t.Rounds-1
+		if t.FloorOnly() {
+			if last {
+				return t.inStepMeasures(floors, nil), nil
+			}
+			continue
+		}
 		more, o, err := t.lockstepRound(ctx, n, last)
 		if o != nil {
 			ours = append(ours, *o)

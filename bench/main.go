@@ -1,0 +1,197 @@
+// Command bench measures Lockstep against the floor: a bare program that does the unavoidable on the same cluster in the
+// same run. It makes a repository, starts a fresh local cluster for the floor and one for Lockstep, lets an independent
+// observer say when everything is in step, and prints a table of values, floor, ratio, target and verdict.
+//
+//	go run ./bench                        # 1,000 applications × 4 objects, about 5 minutes
+//	go run ./bench --applications 100 --only in-step
+//	go run ./bench --applications 15000 --objects configmap --only in-step --limit 30m
+//
+// The git server runs in this process; floor, observer and Lockstep are processes of their own. It may depend on the
+// packages below it, and runs Lockstep as a program.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lockstep-cd/lockstep/bench/floor"
+	"github.com/lockstep-cd/lockstep/bench/observe"
+	"github.com/lockstep-cd/lockstep/bench/report"
+	"github.com/lockstep-cd/lockstep/bench/trial"
+	"github.com/lockstep-cd/lockstep/bench/workload"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := dispatch(ctx, os.Args[1:])
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// dispatch runs a role when the program was started by itself.
+func dispatch(ctx context.Context, args []string) error {
+	if len(args) == 1 {
+		switch args[0] {
+		case trial.FloorRole:
+			return floor.Main(ctx, os.Stdin, os.Stdout)
+		case observe.Role:
+			return observe.Main(ctx, os.Stdin, os.Stdout)
+		}
+	}
+	o, err := parse(args, os.Stderr)
+	if err != nil {
+		return err
+	}
+	return o.run(ctx)
+}
+
+// options are the flags.
+type options struct {
+	trial          trial.Options
+	json, markdown string
+	strict, keep   bool
+	args           []string
+}
+
+func parse(args []string, out io.Writer) (*options, error) {
+	o := &options{args: args}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(out)
+	s := &o.trial.Spec
+	s.ControlNamespace = "argocd"
+	f.IntVar(&s.Applications, "applications", 1000, "number of applications")
+	objects := f.String("objects", strings.Join(workload.DefaultKinds(), ","), "objects of each application, of "+strings.Join(workload.KindNames(), ", "))
+	f.IntVar(&s.Namespaces, "namespaces", 20, "number of destination namespaces")
+	only := f.String("only", "", "measures to take, of "+strings.Join(trial.Names(), ", ")+" (default all)")
+	f.IntVar(&o.trial.Rounds, "rounds", 1, "how often floor and Lockstep are measured in turn; the medians count")
+	f.DurationVar(&o.trial.IdleFor, "idle", time.Minute, "how long nothing is done for the measure idle")
+	f.IntVar(&o.trial.HandChanges, "hand-changes", 200, "how many objects are changed by hand")
+	f.IntVar(&o.trial.Commits, "commits", 5, "how many commits change one file each")
+	f.DurationVar(&o.trial.Limit, "limit", 5*time.Minute, "how long a round may take to come into step")
+	f.StringVar(&o.trial.Lockstep, "lockstep", "", "program to measure (default: bin/lockstep, built first)")
+	f.StringVar(&o.json, "json", "", "file for the results as JSON, - for the standard output")
+	f.StringVar(&o.markdown, "markdown", "", "file that the results are appended to as Markdown")
+	f.BoolVar(&o.strict, "strict", false, "exit code 1 when a target that holds now is missed")
+	f.BoolVar(&o.keep, "keep", false, "keep logs and data")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("argument %q: only flags are known", f.Arg(0))
+	}
+	s.Kinds = strings.Split(*objects, ",")
+	if *only != "" {
+		o.trial.Only = strings.Split(*only, ",")
+	}
+	if o.trial.Commits < 1 || o.trial.HandChanges < 1 {
+		return nil, errors.New("commits, hand-changes: at least 1 is needed; leave a measure out with --only")
+	}
+	return o, o.trial.Validate()
+}
+
+func (o *options) run(ctx context.Context) (err error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	o.trial.Root, o.trial.Progress = root, os.Stderr
+	if err := o.build(ctx); err != nil {
+		return err
+	}
+	if o.trial.Dir, err = os.MkdirTemp("", "lockstep-bench-"); err != nil {
+		return fmt.Errorf("directory: %w", err)
+	}
+	r := report.Report{
+		Date: time.Now(), Command: strings.Join(append([]string{"go run ./bench"}, o.args...), " "), Machine: trial.Machine(),
+		Applications: o.trial.Spec.Applications, Objects: o.trial.Spec.Kinds, Rounds: o.trial.Rounds,
+	}
+	r.Commit, r.Dirty = trial.Commit(root)
+	r.Measures, r.Notes, err = trial.Run(ctx, o.trial)
+	if err == nil && !o.keep {
+		err = os.RemoveAll(o.trial.Dir)
+	} else {
+		fmt.Fprintf(os.Stderr, "bench: logs and data are in %s\n", o.trial.Dir)
+	}
+	if len(r.Measures) > 0 {
+		err = errors.Join(err, o.write(r))
+	}
+	if missed := r.Missed(); err == nil && o.strict && len(missed) > 0 {
+		err = fmt.Errorf("missed: %s", strings.Join(missed, ", "))
+	}
+	return err
+}
+
+// build makes the local cluster's program and Lockstep's before anything is measured.
+func (o *options) build(ctx context.Context) error {
+	commands := [][]string{{filepath.Join(o.trial.Root, "dev", "devcluster"), "--build-only"}}
+	if o.trial.Lockstep == "" && !o.trial.FloorOnly() {
+		o.trial.Lockstep = filepath.Join(o.trial.Root, "bin", "lockstep")
+		commands = append(commands, []string{"go", "build", "-trimpath", "-o", o.trial.Lockstep, "./cmd/lockstep"})
+	}
+	for _, args := range commands {
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Dir, cmd.Stderr = o.trial.Root, os.Stderr
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("build: %s: %w", strings.Join(args, " "), err)
+		}
+	}
+	return nil
+}
+
+func (o *options) write(r report.Report) error {
+	if err := r.Table(os.Stdout); err != nil {
+		return err
+	}
+	if o.json == "-" {
+		return r.JSON(os.Stdout)
+	}
+	return errors.Join(
+		into(o.json, os.O_TRUNC, r.JSON),
+		into(o.markdown, os.O_APPEND, r.Markdown),
+	)
+}
+
+// into opens a file for one writer; an empty name is nothing to do.
+func into(name string, mode int, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|mode, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// moduleRoot is the nearest folder above with the root module's dev/devcluster.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("module root: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "dev", "devcluster")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("module root: no dev/devcluster above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}

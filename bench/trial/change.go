@@ -1,0 +1,114 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockstep-cd/lockstep/bench/observe"
+	"github.com/lockstep-cd/lockstep/bench/report"
+	"github.com/lockstep-cd/lockstep/bench/workload"
+)
+
+// changeLimit is how long one commit may take to arrive.
+const changeLimit = time.Minute
+
+// change commits one changed file of one application, several times, and announces each push as a forge does. The time
+// runs from before the announcement is sent until the observer sees everything in step with the commit.
+func (r *running) change(ctx context.Context) ([]report.Measure, error) {
+	r.say("commit one changed file, %d times", r.Commits)
+	var steps, answers []float64
+	before, err := r.lockstep.rendered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for n := range r.Commits {
+		// Pushes that follow each other at once would wait for each other; this measures single ones.
+		if err := r.quiet(ctx); err != nil {
+			return nil, err
+		}
+		step, answer, err := r.commit(ctx, (2*n+1)*r.Spec.Applications/(2*r.Commits))
+		if err != nil {
+			return nil, err
+		}
+		steps, answers = append(steps, step.Seconds()), append(answers, float64(answer)/float64(time.Millisecond))
+	}
+	after, err := r.lockstep.rendered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("one changed file of %d applications", r.Spec.Applications)
+	return []report.Measure{
+		{
+			Name: name + " → in step", Unit: "s", Value: new(percentile(steps, 50)), Later: &report.Target{Max: 1, Below: true},
+			Note: fmt.Sprintf("median of %d commits; the slowest %.2f s", len(steps), slices.Max(steps)),
+		},
+		{Name: "renders for one changed file", Value: new((after - before) / float64(r.Commits)), Later: &report.Target{Max: 1, Exactly: true}},
+		{Name: "webhook answer", Unit: "ms", Value: new(slices.Max(answers)), Later: &report.Target{Max: 50, Below: true}, Note: "the slowest"},
+	}, nil
+}
+
+func (r *running) commit(ctx context.Context, i int) (step, answer time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
+	const version = workload.FirstVersion + 1
+	files, err := r.Spec.Files(i, version)
+	if err != nil {
+		return 0, 0, err
+	}
+	before, err := r.repo.Resolve("refs/heads/main")
+	if err != nil {
+		return 0, 0, err
+	}
+	// The commit is made aside, so that the observer knows what to expect before anybody can see it.
+	after, err := r.repo.CommitTo("next", files, "web: another image")
+	if err != nil {
+		return 0, 0, fmt.Errorf("repository: commit: %w", err)
+	}
+	if err := r.observer.Expect(ctx, map[int]observe.Expected{i: {Version: version, Revision: after}}); err != nil {
+		return 0, 0, err
+	}
+	if err := r.repo.SetBranch("main", after); err != nil {
+		return 0, 0, fmt.Errorf("repository: push: %w", err)
+	}
+	sent := time.Now()
+	if err := r.announce(ctx, before, after, r.Spec.Path(i)+"/"+r.Spec.Kinds[0]+".yaml"); err != nil {
+		return 0, 0, err
+	}
+	answer = time.Since(sent)
+	reached, err := r.observer.InStep(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("application %s: commit %.7s: not in step: %w; %s", r.Spec.Name(i), after, err, r.observer.Progress().Waiting)
+	}
+	return reached.Sub(sent), answer, nil
+}
+
+// announce sends what GitHub sends after a push.
+func (r *running) announce(ctx context.Context, before, after, file string) error {
+	body, err := json.Marshal(map[string]any{
+		"ref": "refs/heads/main", "before": before, "after": after,
+		"repository": map[string]any{
+			"full_name": "example/shop", "default_branch": "main",
+			"clone_url": r.Spec.RepoURL, "html_url": strings.TrimSuffix(r.Spec.RepoURL, ".git"),
+		},
+		"commits": []any{map[string]any{"id": after, "added": []string{}, "removed": []string{}, "modified": []string{file}}},
+	})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.lockstep.base+"/api/webhook", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-GitHub-Event", "push")
+	if _, err := do(req); err != nil {
+		return fmt.Errorf("lockstep: push notice: %w", err)
+	}
+	return nil
+}
