@@ -24,11 +24,22 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/tree"
 )
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programDir != "" {
+		_ = os.RemoveAll(programDir)
+	}
+	os.Exit(code)
+}
+
+var programDir string
+
 // programs builds kustomize and helm of our libraries' versions, once.
 var programs = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "programs"); err != nil {
 		return "", err
 	}
+	programDir = dir
 	for name, pkg := range map[string]string{"kustomize": "sigs.k8s.io/kustomize/kustomize/v5", "helm": "helm.sh/helm/v4/cmd/helm"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg)
 		build.Dir = "../../test/tools/" + name

@@ -73,6 +73,9 @@ func toolOf(in job.Input) (v1alpha1.ApplicationSourceType, error) {
 	named(in.Source.Plugin != nil, v1alpha1.SourceTypePlugin)
 	switch len(tools) {
 	case 0:
+		if in.Source.Chart != "" {
+			return v1alpha1.SourceTypeHelm, nil
+		}
 		return Detect(in.Tree, in.Path)
 	case 1:
 		return tools[0], nil

@@ -48,14 +48,15 @@ func TestRenderChoosesTheTool(t *testing.T) {
 		source v1alpha1.ApplicationSource
 		want   string
 	}{
-		"directory":           {"plain", v1alpha1.ApplicationSource{}, "Directory plain"},
-		"directory, recursed": {"plain", v1alpha1.ApplicationSource{Directory: &v1alpha1.ApplicationSourceDirectory{Recurse: true}}, "Directory plain deep"},
-		"kustomize":           {"kustom", v1alpha1.ApplicationSource{}, "Kustomize k-a"},
-		"kustomize, options":  {"kustom", v1alpha1.ApplicationSource{Kustomize: &v1alpha1.ApplicationSourceKustomize{NamePrefix: "o-"}}, "Kustomize o-a"},
-		"kustomize as files":  {"kustom2", v1alpha1.ApplicationSource{Directory: &v1alpha1.ApplicationSourceDirectory{}}, "Directory b"},
-		"helm":                {"chart", v1alpha1.ApplicationSource{}, "Helm web"},
-		"helm, options":       {"chart", v1alpha1.ApplicationSource{Helm: &v1alpha1.ApplicationSourceHelm{ReleaseName: "other"}}, "Helm other"},
-		"both":                {"both", v1alpha1.ApplicationSource{}, "Kustomize both"},
+		"directory":             {"plain", v1alpha1.ApplicationSource{}, "Directory plain"},
+		"directory, recursed":   {"plain", v1alpha1.ApplicationSource{Directory: &v1alpha1.ApplicationSourceDirectory{Recurse: true}}, "Directory plain deep"},
+		"kustomize":             {"kustom", v1alpha1.ApplicationSource{}, "Kustomize k-a"},
+		"kustomize, options":    {"kustom", v1alpha1.ApplicationSource{Kustomize: &v1alpha1.ApplicationSourceKustomize{NamePrefix: "o-"}}, "Kustomize o-a"},
+		"kustomize as files":    {"kustom2", v1alpha1.ApplicationSource{Directory: &v1alpha1.ApplicationSourceDirectory{}}, "Directory b"},
+		"helm":                  {"chart", v1alpha1.ApplicationSource{}, "Helm web"},
+		"helm, options":         {"chart", v1alpha1.ApplicationSource{Helm: &v1alpha1.ApplicationSourceHelm{ReleaseName: "other"}}, "Helm other"},
+		"both":                  {"both", v1alpha1.ApplicationSource{}, "Kustomize both"},
+		"chart of a repository": {"both", v1alpha1.ApplicationSource{Chart: "c"}, "Helm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := render.Render(t.Context(), job.Input{Source: c.source, Tree: everything(), Path: c.path, AppName: "web"})

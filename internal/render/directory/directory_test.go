@@ -112,7 +112,7 @@ func TestFilesOfOtherThings(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	many := strings.Repeat("---\n"+string(cm("a")), job.MaxObjects/2+1)
-	large := append(cm("a"), ("data: {x: " + strings.Repeat("x", job.MaxRendered*9/10) + "}\n")...)
+	large := []byte("# +argocd:skip-file-rendering " + strings.Repeat("x", job.MaxRead/5))
 	for name, c := range map[string]struct {
 		files   tree.Map
 		options v1alpha1.ApplicationSourceDirectory
@@ -155,7 +155,7 @@ func TestErrors(t *testing.T) {
 			v1alpha1.ApplicationSourceDirectory{}, "app/y.yaml: with this file there are more than the 5000 objects that are allowed",
 		},
 		"too much to read": {
-			tree.Map{"app/a.yaml": large, "app/b.yaml": large, "app/c.yaml": large, "app/d.yaml": large, "app/e.yaml": large, "app/f.yaml": large},
+			tree.Map{"app/a.yaml": large, "app/b.yaml": large, "app/c.yaml": large, "app/d.yaml": large, "app/e.yaml": large, "app/f.yaml": cm("f")},
 			v1alpha1.ApplicationSourceDirectory{}, "app/f.yaml: with this file more than the 52428800 bytes that are allowed would be read",
 		},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -214,10 +215,10 @@ func mergeValues(c types.HelmChart, file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("valuesInline: %w", err)
 	}
-	if len(bytes.TrimSpace(file)) == 0 {
-		file = []byte("{}")
-	}
 	fromFile, err := kyaml.Parse(string(file))
+	if errors.Is(err, io.EOF) { // nothing but comments
+		fromFile, err = kyaml.Parse("{}")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("values file: %w", err)
 	}

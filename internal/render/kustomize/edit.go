@@ -41,7 +41,11 @@ func (w *walker) edit(p *place, k *types.Kustomization, o v1alpha1.ApplicationSo
 		}
 	}
 	for _, patch := range o.Patches {
-		k.Patches = append(k.Patches, patchOf(patch))
+		to, err := patchOf(patch)
+		if err != nil {
+			return p.fail("spec.source.kustomize.patches: %v", err)
+		}
+		k.Patches = append(k.Patches, to)
 	}
 	return nil
 }
@@ -228,15 +232,20 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-func patchOf(p v1alpha1.KustomizePatch) types.Patch {
+func patchOf(p v1alpha1.KustomizePatch) (types.Patch, error) {
 	out := types.Patch{Path: p.Path, Patch: p.Patch}
 	if len(p.Options) > 0 {
 		out.Options = &types.PatchArgs{AllowNameChange: p.Options["allowNameChange"], AllowKindChange: p.Options["allowKindChange"]}
+	}
+	for name := range p.Options {
+		if name != "allowNameChange" && name != "allowKindChange" {
+			return out, fmt.Errorf("option %s is not known; there are allowNameChange and allowKindChange", name)
+		}
 	}
 	if t := p.Target; t != nil {
 		out.Target = &types.Selector{AnnotationSelector: t.AnnotationSelector, LabelSelector: t.LabelSelector}
 		out.Target.Group, out.Target.Version, out.Target.Kind = t.Group, t.Version, t.Kind
 		out.Target.Name, out.Target.Namespace = t.Name, t.Namespace
 	}
-	return out
+	return out, nil
 }

@@ -186,6 +186,9 @@ func TestOptionErrors(t *testing.T) {
 		`spec.source.kustomize.replicas: count "many" of web is not a number`: {
 			Replicas: []v1alpha1.KustomizeReplica{{Name: "web", Count: intstr.FromString("many")}},
 		},
+		"spec.source.kustomize.patches: option force is not known; there are allowNameChange and allowKindChange": {
+			Patches: []v1alpha1.KustomizePatch{{Path: "patch.yaml", Options: map[string]bool{"force": true}}},
+		},
 		"components: ../parts/none is not in the source": {Components: []string{"../parts/none"}},
 		"patches: none.yaml is not in the source":        {Patches: []v1alpha1.KustomizePatch{{Path: "none.yaml"}}},
 	} {
@@ -194,6 +197,15 @@ func TestOptionErrors(t *testing.T) {
 		if err == nil || err.Error() != "app/kustomization.yaml: "+want {
 			t.Errorf("error is %v\nwant app/kustomization.yaml: %s", err, want)
 		}
+	}
+}
+
+func TestOtherVersionIsSaid(t *testing.T) {
+	source := v1alpha1.ApplicationSource{Kustomize: &v1alpha1.ApplicationSourceKustomize{Version: "v4.5.7"}}
+	out, err := kustomize.Render(t.Context(), job.Input{Source: source, Tree: parseArchive(edited), Path: "app"}, nil)
+	want := []string{"spec.source.kustomize.version: v4.5.7 is not available, the build is that of v5.8.2"}
+	if diff := cmp.Diff(want, out.Warnings); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 }
 

@@ -2,6 +2,7 @@ package kustomize_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,9 @@ import (
 // program builds the kustomize program of the library's version, once.
 func program(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the kustomize program")
+	}
 	p, err := buildProgram()
 	if err != nil {
 		t.Fatal(err)
@@ -26,27 +30,30 @@ func program(t *testing.T) string {
 	return p
 }
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programDir != "" {
+		_ = os.RemoveAll(programDir)
+	}
+	os.Exit(code)
+}
+
+var programDir string
+
 var buildProgram = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "kustomize")
-	if err != nil {
+	var err error
+	if programDir, err = os.MkdirTemp("", "kustomize"); err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, "kustomize")
+	file := filepath.Join(programDir, "kustomize")
 	build := exec.Command("go", "build", "-o", file, "sigs.k8s.io/kustomize/kustomize/v5")
 	build.Dir = "../../../test/tools/kustomize"
 	build.Env = append(os.Environ(), "GOFLAGS=-mod=readonly")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", &buildError{string(out), err}
+		return "", fmt.Errorf("build kustomize: %w\n%s", err, out)
 	}
 	return file, nil
 })
-
-type buildError struct {
-	out string
-	err error
-}
-
-func (e *buildError) Error() string { return "kustomize program: " + e.err.Error() + "\n" + e.out }
 
 // run runs the program in dir and returns what it prints.
 func run(t *testing.T, dir string, args ...string) (string, error) {

@@ -68,6 +68,9 @@ func Render(ctx context.Context, in job.Input, charts ChartRenderer) (job.Output
 	for i := range warnings {
 		warnings[i] = at + ": " + warnings[i]
 	}
+	if o := in.Source.Kustomize; o != nil && o.Version != "" && o.Version != version {
+		warnings = append(warnings, fmt.Sprintf("spec.source.kustomize.version: %s is not available, the build is that of %s", o.Version, version))
+	}
 	return job.Output{Objects: objects, Warnings: warnings, Type: v1alpha1.SourceTypeKustomize}, nil
 }
 
