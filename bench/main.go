@@ -4,7 +4,7 @@
 //
 //	go run ./bench                        # 1,000 applications × 4 objects, about 5 minutes
 //	go run ./bench --applications 100 --only in-step
-//	go run ./bench --applications 15000 --objects configmap --only in-step --limit 30m
+//	go run ./bench --applications 15000 --objects configmap --only in-step
 //
 // The git server runs in this process; floor, observer and Lockstep are processes of their own. It may depend on the
 // packages below it, and runs Lockstep as a program.
@@ -82,7 +82,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.DurationVar(&o.trial.IdleFor, "idle", time.Minute, "how long nothing is done for the measure idle")
 	f.IntVar(&o.trial.HandChanges, "hand-changes", 200, "how many objects are changed by hand")
 	f.IntVar(&o.trial.Commits, "commits", 5, "how many commits change one file each")
-	f.DurationVar(&o.trial.Limit, "limit", 5*time.Minute, "how long a round may take to come into step")
+	f.DurationVar(&o.trial.Limit, "limit", 0, "how long a round may take to come into step (default 5m, or 300ms for each application)")
 	f.StringVar(&o.trial.Lockstep, "lockstep", "", "program to measure (default: bin/lockstep, built first)")
 	f.StringVar(&o.json, "json", "", "file for the results as JSON, - for the standard output")
 	f.StringVar(&o.markdown, "markdown", "", "file that the results are appended to as Markdown")
@@ -95,6 +95,9 @@ func parse(args []string, out io.Writer) (*options, error) {
 		return nil, fmt.Errorf("argument %q: only flags are known", f.Arg(0))
 	}
 	s.Kinds = strings.Split(*objects, ",")
+	if o.trial.Limit == 0 {
+		o.trial.Limit = max(5*time.Minute, time.Duration(s.Applications)*300*time.Millisecond)
+	}
 	if *only != "" {
 		o.trial.Only = strings.Split(*only, ",")
 	}
@@ -141,12 +144,11 @@ func (o *options) build(ctx context.Context) error {
 	commands := [][]string{{filepath.Join(o.trial.Root, "dev", "devcluster"), "--build-only"}}
 	if o.trial.Lockstep == "" && !o.trial.FloorOnly() {
 		o.trial.Lockstep = filepath.Join(o.trial.Root, "bin", "lockstep")
-		commands = append(commands, []string{"go", "build", "-trimpath", "-o", o.trial.Lockstep, "./cmd/lockstep"})
+		commands = append(commands, []string{filepath.Join(o.trial.Root, "dev", "compile"), o.trial.Lockstep, "./cmd/lockstep"})
 	}
 	for _, args := range commands {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Dir, cmd.Stderr = o.trial.Root, os.Stderr
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("build: %s: %w", strings.Join(args, " "), err)
 		}

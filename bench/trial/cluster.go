@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -32,7 +33,7 @@ type cluster struct {
 var readyLine = regexp.MustCompile(`^ready kubeconfig=(\S+) `)
 
 // startCluster starts a fresh cluster below dir. It ends with stop, or with this process however that ends.
-func startCluster(root, dir string) (*cluster, error) {
+func startCluster(ctx context.Context, root, dir string) (*cluster, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cluster: directory: %w", err)
 	}
@@ -47,6 +48,8 @@ func startCluster(root, dir string) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{process: p}
+	interrupted := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) })
+	defer interrupted()
 	if c.kubeconfig = readReady(out); c.kubeconfig == "" {
 		return nil, fmt.Errorf("cluster: not ready: %w", p.stop())
 	}

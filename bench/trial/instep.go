@@ -66,7 +66,7 @@ func (t *trial) freshCluster(ctx context.Context, name string) (*cluster, error)
 		return nil, err
 	}
 	t.say("start a cluster for %s", name)
-	c, err := startCluster(t.Root, dir)
+	c, err := startCluster(ctx, t.Root, dir)
 	if err != nil {
 		return nil, err
 	}
