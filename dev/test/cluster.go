@@ -17,9 +17,14 @@ const readyWithin = 3 * time.Minute
 // withCluster starts a local cluster that this process owns, calls use with its kubeconfig and stops it again. The
 // cluster's supervisor goes down with this process, however that ends.
 func (r *runner) withCluster(ctx context.Context, use func(kubeconfig string) error) (err error) {
+	dir, err := os.MkdirTemp("", "lockstep-test-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	owned, stop := context.WithCancel(ctx)
 	cmd := r.command(owned, command{
-		args: []string{"dev/devcluster", "up", "--foreground", "--name", fmt.Sprintf("test-%d", os.Getpid())},
+		args: []string{"dev/devcluster", "up", "--foreground", "--name", fmt.Sprintf("test-%d", os.Getpid()), "--dir", dir},
 	})
 	r.say("start the local cluster: %s", strings.Join(cmd.Args, " "))
 	cmd.Stdout = nil
