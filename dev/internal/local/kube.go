@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lockstep-cd/lockstep/internal/client/direct"
@@ -19,7 +22,21 @@ import (
 type Kube struct {
 	dynamic.Interface
 	// Apps reads and watches applications.
-	Apps *direct.Client
+	Apps   *direct.Client
+	config *rest.Config
+}
+
+// Mapper knows the kinds that the cluster serves now.
+func (k *Kube) Mapper() (meta.RESTMapper, error) {
+	c, err := discovery.NewDiscoveryClientForConfig(k.config)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := restmapper.GetAPIGroupResources(c)
+	if err != nil {
+		return nil, err
+	}
+	return restmapper.NewDiscoveryRESTMapper(groups), nil
 }
 
 // Connect makes a client for the cluster of a kubeconfig.
@@ -38,7 +55,7 @@ func Connect(kubeconfig string) (*Kube, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Kube{Interface: d, Apps: apps}, nil
+	return &Kube{Interface: d, Apps: apps, config: config}, nil
 }
 
 // Create makes an object of the resource in its namespace.
