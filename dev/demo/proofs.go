@@ -42,8 +42,7 @@ func (st *stage) proofs() []act {
 }
 
 func (st *stage) newImage(ctx context.Context) error {
-	files := map[string]string{stageFile: strings.Replace(st.files[stageFile], oldTag, newTag, 1)}
-	commit, pushed, err := st.push(ctx, files, "stage: agnhost "+newTag)
+	commit, pushed, err := st.push(ctx, newImageFiles(st.files), "stage: agnhost "+newTag)
 	if err != nil {
 		return err
 	}
@@ -72,6 +71,11 @@ func (st *stage) newImage(ctx context.Context) error {
 	}
 	st.show.say("%s is Synced with %s and Healthy after %s", stageApp, short(commit), span(time.Since(pushed)))
 	return nil
+}
+
+// newImageFiles is a change of the front end's image.
+func newImageFiles(files map[string]string) map[string]string {
+	return map[string]string{stageFile: strings.Replace(files[stageFile], oldTag, newTag, 1)}
 }
 
 func rolledOut(d *appsv1.Deployment) bool {
@@ -128,19 +132,28 @@ func (st *stage) handChanges(ctx context.Context) error {
 }
 
 func (st *stage) broken(ctx context.Context) error {
+	return st.refused(ctx, brokenFiles(st.files), "web: a slip of the pen")
+}
+
+// brokenFiles is a change that makes a manifest unreadable.
+func brokenFiles(files map[string]string) map[string]string {
 	file := path.Join(plainDir, "web.yaml")
-	bad := strings.Replace(st.files[file], "  replicas: 2", "  replicas: [2", 1)
-	return st.refused(ctx, map[string]string{file: bad}, "web: a slip of the pen")
+	return map[string]string{file: strings.Replace(files[file], "  replicas: 2", "  replicas: [2", 1)}
 }
 
 func (st *stage) emptied(ctx context.Context) error {
-	files := map[string]string{path.Join(plainDir, ".gitkeep"): ""}
-	for name := range st.files {
+	return st.refused(ctx, emptiedFiles(st.files), "plain: remove everything")
+}
+
+// emptiedFiles is a change that leaves a folder without manifests. Git keeps no empty folders, so one file stays.
+func emptiedFiles(files map[string]string) map[string]string {
+	change := map[string]string{path.Join(plainDir, ".gitkeep"): ""}
+	for name := range files {
 		if path.Dir(name) == plainDir {
-			files[name] = deleted
+			change[name] = deleted
 		}
 	}
-	return st.refused(ctx, files, "plain: remove everything")
+	return change
 }
 
 // refused pushes what Lockstep must not act on, shows what it says, checks that nothing in the cluster moves, and takes
