@@ -156,7 +156,7 @@ func TestErrors(t *testing.T) {
 		},
 		"too much to read": {
 			tree.Map{"app/a.yaml": large, "app/b.yaml": large, "app/c.yaml": large, "app/d.yaml": large, "app/e.yaml": large, "app/f.yaml": cm("f")},
-			v1alpha1.ApplicationSourceDirectory{}, "app/f.yaml: with this file more than the 52428800 bytes that are allowed would be read",
+			v1alpha1.ApplicationSourceDirectory{}, "app/e.yaml: with this file more than the 52428800 bytes that are allowed would be read",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
