@@ -102,6 +102,7 @@ func (sh *shell) commands() []*cobra.Command {
 		newApp(sh),
 		newRender(sh),
 		newInstall(sh),
+		newServe(sh),
 		newVersion(sh),
 		newExitCodes(),
 		newDocs(sh),

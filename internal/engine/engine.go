@@ -82,6 +82,7 @@ func New(o Options) (*Engine, error) {
 		o.Now = time.Now
 	}
 	e := &Engine{opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners()}
+	o.Sources.Repositories = o.Repositories
 	var err error
 	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: readLive, OnChange: e.onLive, Log: o.Log})
 	if err != nil {

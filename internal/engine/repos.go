@@ -49,6 +49,7 @@ type repo struct {
 	refs     resolve.Refs
 	versions []string
 	err      error
+	said     string    // the failure that was logged last
 	at       time.Time // of the last look
 	asked    bool      // somebody wants a look before it is due
 	subs     map[string][]subscription
@@ -128,7 +129,7 @@ func (r *repos) look(ctx context.Context, e *repo, since time.Time) error {
 	defer e.mu.Unlock()
 	e.at, e.err = started, err
 	if err == nil {
-		e.refs, e.versions = refs, versions
+		e.refs, e.versions, e.said = refs, versions, ""
 	}
 	return err
 }
@@ -260,7 +261,7 @@ func (r *repos) refresh(ctx context.Context, e *repo) {
 	e.asked = false
 	e.mu.Unlock()
 	if err := r.look(ctx, e, since); err != nil {
-		r.log.Warn("repository", "repository", e.key, "error", err)
+		e.say(r.log, err)
 		if wasAsked && ctx.Err() == nil {
 			e.mu.Lock()
 			e.asked = errors.Is(err, context.DeadlineExceeded)
@@ -271,6 +272,17 @@ func (r *repos) refresh(ctx context.Context, e *repo) {
 		r.changed(woken)
 	}
 	r.nudge()
+}
+
+// say logs a failure once, not with every look that finds the same.
+func (e *repo) say(log *slog.Logger, err error) {
+	e.mu.Lock()
+	again := e.said == err.Error()
+	e.said = err.Error()
+	e.mu.Unlock()
+	if !again {
+		log.Warn("repository can't be read", "repository", e.key, "error", err)
+	}
 }
 
 // moved lists the applications whose target revision leads elsewhere than when they last asked.
