@@ -82,6 +82,12 @@ func newWorldOn(t *testing.T, c *env.Kube) *world {
 	return w
 }
 
+// ownCluster is a cluster for a test that breaks it.
+func ownCluster(t *testing.T) *env.Kube {
+	t.Helper()
+	return env.NewCluster(t)
+}
+
 func unlimited(c *rest.Config) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.QPS = -1
@@ -177,7 +183,20 @@ func (w *world) apps() dynamic.ResourceInterface {
 
 func (w *world) get(name string) *v1alpha1.Application {
 	w.t.Helper()
+	a := w.find(name)
+	if a == nil {
+		w.t.Fatalf("application %s does not exist", name)
+	}
+	return a
+}
+
+// find is the Application; nil when there is none.
+func (w *world) find(name string) *v1alpha1.Application {
+	w.t.Helper()
 	u, err := w.apps().Get(w.t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -220,7 +239,9 @@ func (w *world) settled(name, commit string) *v1alpha1.Application {
 	w.t.Helper()
 	var app *v1alpha1.Application
 	w.until(name+" in step", func() (string, bool) {
-		app = w.get(name)
+		if app = w.find(name); app == nil {
+			return "it does not exist", false
+		}
 		s := app.Status
 		return fmt.Sprintf("sync %s at %s, health %s, conditions %v, operation %s", s.Sync.Status, s.Sync.Revision, s.Health.Status, s.Conditions, operation(app)),
 			s.Sync.Status == v1alpha1.SyncSynced && s.Health.Status == v1alpha1.HealthHealthy && (commit == "" || s.Sync.Revision == commit)
