@@ -79,8 +79,8 @@ func obey(read *json.Decoder, s *state, v *voice) error {
 			}
 			return fmt.Errorf("observer: command: %w", err)
 		}
-		if len(c.Expect) > 0 {
-			if err := s.expect(c.Expect); err != nil {
+		if c.Expect != nil {
+			if err := s.expect(*c.Expect); err != nil {
 				return err
 			}
 			v.say(Message{Expecting: true})

@@ -17,19 +17,20 @@ type Config struct {
 	Spec       workload.Spec `json:"spec"`
 }
 
-// Expected is what an application must come to.
+// Expected is a commit that changes applications. It is told before the commit is pushed: from then on the applications
+// count as not in step. The others may be Synced to it or to an older one.
 type Expected struct {
-	// Version of the first object.
+	// Applications that read a changed file, by their number.
+	Applications []int `json:"applications"`
+	// Version of their first object.
 	Version int `json:"version"`
-	// Revision that the Application must be Synced to.
+	// Revision is the commit.
 	Revision string `json:"revision"`
 }
 
 // Command is what the process is asked: to expect something else of some applications, or to count.
 type Command struct {
-	// Expect changes what is expected of applications, by their number. It is told before the change is made: from then
-	// on they count as not in step.
-	Expect map[int]Expected `json:"expect,omitempty"`
+	Expect *Expected `json:"expect,omitempty"`
 	// Count asks for the events seen so far.
 	Count bool `json:"count,omitempty"`
 }

@@ -114,9 +114,9 @@ func (r *Remote) InStep(ctx context.Context) (time.Time, error) { return wait(ct
 // PutBack waits until an object is right again that was wrong.
 func (r *Remote) PutBack(ctx context.Context) (PutBack, error) { return wait(ctx, r, r.putBack) }
 
-// Expect changes what is expected; it is told before the change is made. Moments of step before it are forgotten.
-func (r *Remote) Expect(ctx context.Context, changes map[int]Expected) error {
-	if err := r.process.Send(Command{Expect: changes}); err != nil {
+// Expect changes what is expected; it is told before the commit is pushed. Moments of step before it are forgotten.
+func (r *Remote) Expect(ctx context.Context, e Expected) error {
+	if err := r.process.Send(Command{Expect: &e}); err != nil {
 		return err
 	}
 	_, err := wait(ctx, r, r.expecting)

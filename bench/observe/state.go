@@ -34,9 +34,11 @@ type object struct {
 
 // application is one application and its objects, in the order of the kinds.
 type application struct {
-	objects  []object
-	revision string
-	right    bool
+	objects []object
+	// since is the number of the oldest commit that the Application may be Synced to. A newer one that changes none of its
+	// files is as good.
+	since int
+	right bool
 	// seen is what the Application said last, for people who wait.
 	seen string
 }
@@ -48,6 +50,8 @@ type state struct {
 
 	mu           sync.Mutex
 	applications []application
+	// commits are numbered in the order in which they were expected.
+	commits map[string]int
 	// wrong is the number of objects and Applications that are not right; at 0 everything is in step.
 	wrong  int
 	counts Counts
@@ -56,13 +60,13 @@ type state struct {
 
 func newState(spec workload.Spec, now time.Time, say func(Message)) (*state, error) {
 	s := &state{spec: spec, say: say, applications: make([]application, spec.Applications), last: now}
+	s.commits = map[string]int{spec.Revision: 0}
 	for i := range s.applications {
 		objects, err := spec.Objects(i, workload.FirstVersion)
 		if err != nil {
 			return nil, err
 		}
 		a := &s.applications[i]
-		a.revision = spec.Revision
 		a.objects = make([]object, len(objects))
 		for n, o := range objects {
 			if a.objects[n].wanted, err = spec.Wanted(i, o); err != nil {
@@ -86,7 +90,8 @@ func (s *state) sawApplication(i int, got *item, now time.Time) {
 	if got != nil {
 		st := got.Status
 		a.seen = fmt.Sprintf("%s at %.7s, %s %s", st.Sync.Status, st.Sync.Revision, st.Health.Status, st.Health.Message)
-		right = st.Sync.Status == "Synced" && st.Sync.Revision == a.revision && st.Health.Status == "Healthy"
+		number, known := s.commits[st.Sync.Revision]
+		right = st.Sync.Status == "Synced" && known && number >= a.since && st.Health.Status == "Healthy"
 	}
 	s.set(&a.right, right, now)
 }
@@ -123,11 +128,14 @@ func (s *state) set(flag *bool, right bool, now time.Time) {
 	}
 }
 
-// expect changes what applications must come to.
-func (s *state) expect(changes map[int]Expected) error {
+// expect changes what applications must come to with the next commit.
+func (s *state) expect(e Expected) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, e := range changes {
+	if _, ok := s.commits[e.Revision]; !ok {
+		s.commits[e.Revision] = len(s.commits)
+	}
+	for _, i := range e.Applications {
 		if i < 0 || i >= len(s.applications) {
 			return fmt.Errorf("application %d: there are %d", i, len(s.applications))
 		}
@@ -139,7 +147,7 @@ func (s *state) expect(changes map[int]Expected) error {
 		if a.objects[0].wanted, err = s.spec.Wanted(i, objects[0]); err != nil {
 			return err
 		}
-		a.revision = e.Revision
+		a.since = s.commits[e.Revision]
 		a.objects[0].wasRight = false
 		for _, flag := range []*bool{&a.right, &a.objects[0].right} {
 			if *flag {

@@ -100,7 +100,7 @@ func TestChangedFile(t *testing.T) {
 	s.object(0, 1)
 	s.object(1, 1)
 	s.application("Synced", "aaa", "Healthy")
-	if err := s.expect(map[int]Expected{0: {Version: 2, Revision: "bbb"}}); err != nil {
+	if err := s.expect(Expected{Applications: []int{0}, Version: 2, Revision: "bbb"}); err != nil {
 		t.Fatal(err)
 	}
 	s.object(0, 1) // a change of something else: still the old version
@@ -112,7 +112,20 @@ func TestChangedFile(t *testing.T) {
 	if s.inStep() != 2 {
 		t.Errorf("not in step: %+v", s.progress())
 	}
-	if err := s.expect(map[int]Expected{1: {}}); err == nil {
+	s.application("Synced", "aaa", "Healthy")
+	if s.progress().Applications != 0 {
+		t.Error("in step at the commit before the change")
+	}
+	// A commit that changes nothing of the application may be shown or not.
+	if err := s.expect(Expected{Version: 2, Revision: "ccc"}); err != nil {
+		t.Fatal(err)
+	}
+	s.application("Synced", "bbb", "Healthy")
+	s.application("Synced", "ccc", "Healthy")
+	if s.progress().Applications != 1 {
+		t.Error("not in step at a later commit")
+	}
+	if err := s.expect(Expected{Applications: []int{1}}); err == nil {
 		t.Error("no error for an application that does not exist")
 	}
 }

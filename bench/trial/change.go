@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lockstep-cd/lockstep/bench/kube"
 	"github.com/lockstep-cd/lockstep/bench/observe"
 	"github.com/lockstep-cd/lockstep/bench/report"
 	"github.com/lockstep-cd/lockstep/bench/workload"
@@ -27,9 +29,12 @@ func (r *running) change(ctx context.Context) ([]report.Measure, error) {
 	if err != nil {
 		return nil, err
 	}
+	writes, err := kube.CountWrites(ctx, r.cluster.client)
+	if err != nil {
+		return nil, err
+	}
 	for n := range r.Commits {
-		// Pushes that follow each other at once would wait for each other; this measures single ones.
-		if err := r.quiet(ctx); err != nil {
+		if err := r.pause(ctx); err != nil {
 			return nil, err
 		}
 		step, answer, err := r.commit(ctx, (2*n+1)*r.Spec.Applications/(2*r.Commits))
@@ -38,10 +43,18 @@ func (r *running) change(ctx context.Context) ([]report.Measure, error) {
 		}
 		steps, answers = append(steps, step.Seconds()), append(answers, float64(answer)/float64(time.Millisecond))
 	}
+	if err := r.pause(ctx); err != nil {
+		return nil, err
+	}
 	after, err := r.lockstep.rendered(ctx)
 	if err != nil {
 		return nil, err
 	}
+	wrote, err := kube.CountWrites(ctx, r.cluster.client)
+	if err != nil {
+		return nil, err
+	}
+	wrote = wrote.Minus(writes)
 	name := fmt.Sprintf("one changed file of %d applications", r.Spec.Applications)
 	return []report.Measure{
 		{
@@ -49,8 +62,22 @@ func (r *running) change(ctx context.Context) ([]report.Measure, error) {
 			Note: fmt.Sprintf("median of %d commits; the slowest %.2f s", len(steps), slices.Max(steps)),
 		},
 		{Name: "renders for one changed file", Value: new((after - before) / float64(r.Commits)), Later: &report.Target{Max: 1, Exactly: true}},
+		{
+			Name: "writes for one changed file", Value: new(float64(wrote.Total()) / float64(r.Commits)),
+			Note: fmt.Sprintf("of %d commits together: %s", r.Commits, wrote),
+		},
 		{Name: "webhook answer", Unit: "ms", Value: new(slices.Max(answers)), Later: &report.Target{Max: 50, Below: true}, Note: "the slowest"},
 	}, nil
+}
+
+// pause keeps pushes apart, since this measures single ones: until nothing changes for a while, and at most some seconds
+// where Lockstep goes on writing.
+func (r *running) pause(ctx context.Context) error {
+	err := r.calm(ctx, 2*time.Second, pace{quietEvery, 10 * time.Second})
+	if errors.Is(err, errRestless) {
+		return nil
+	}
+	return err
 }
 
 func (r *running) commit(ctx context.Context, i int) (step, answer time.Duration, err error) {
@@ -70,7 +97,7 @@ func (r *running) commit(ctx context.Context, i int) (step, answer time.Duration
 	if err != nil {
 		return 0, 0, fmt.Errorf("repository: commit: %w", err)
 	}
-	if err := r.observer.Expect(ctx, map[int]observe.Expected{i: {Version: version, Revision: after}}); err != nil {
+	if err := r.observer.Expect(ctx, observe.Expected{Applications: []int{i}, Version: version, Revision: after}); err != nil {
 		return 0, 0, err
 	}
 	if err := r.repo.SetBranch("main", after); err != nil {

@@ -72,7 +72,7 @@ func readReady(out io.Reader) string {
 func (c *cluster) stop() error { return c.process.stop() }
 
 // prepare makes what must be there before the clock starts: our definitions, the project, the destination namespaces and
-// the service account that every namespace gets.
+// what the control plane puts into every namespace.
 func (c *cluster) prepare(ctx context.Context, spec workload.Spec) error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
 	if err != nil {
@@ -96,14 +96,13 @@ func (c *cluster) prepare(ctx context.Context, spec workload.Spec) error {
 			return fmt.Errorf("namespace %s: create: %w", workload.NamespaceName(n), err)
 		}
 	}
-	account, err := workload.KindOf("serviceaccount")
-	if err != nil {
-		return err
-	}
 	return until(ctx, pace{20 * time.Millisecond, 30 * time.Second}, func(ctx context.Context) error {
 		for n := range spec.Namespaces {
-			if err := c.client.Get().AbsPath(account.ObjectPath(workload.NamespaceName(n), "default")).Do(ctx).Error(); err != nil {
-				return err
+			for _, own := range []string{"serviceaccounts/default", "configmaps/kube-root-ca.crt"} {
+				path := "/api/v1/namespaces/" + workload.NamespaceName(n) + "/" + own
+				if err := c.client.Get().AbsPath(path).Do(ctx).Error(); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

@@ -241,9 +241,17 @@ func (t *trial) inStepMeasures(floors, ours []outcome) []report.Measure {
 			func(o outcome) float64 { return o.cpu.Seconds() }),
 		line(report.Measure{Name: "memory until in step", Unit: "MB", Later: t.atThousand(200)},
 			func(o outcome) float64 { return float64(o.memory) / (1 << 20) }),
-		line(report.Measure{Name: "writes for one application"},
+		line(report.Measure{Name: "writes for one application", Note: breakdown(ours)},
 			func(o outcome) float64 { return float64(o.writes.Total()) / apps }),
 	}
+}
+
+// breakdown says which writes the last round had.
+func breakdown(ours []outcome) string {
+	if len(ours) == 0 {
+		return ""
+	}
+	return "in all " + ours[len(ours)-1].writes.String()
 }
 
 // atThousand is a target that is set for 1,000 applications and holds for no other size.

@@ -110,20 +110,20 @@ const (
 	quietLimit = 90 * time.Second
 )
 
+// errRestless tells that the cluster goes on changing.
+var errRestless = errors.New("the cluster has no rest")
+
 // quiet waits until the cluster has shown no change for a while.
 func (r *running) quiet(ctx context.Context) error {
-	err := until(ctx, pace{quietEvery, quietLimit}, func(ctx context.Context) error {
+	return r.calm(ctx, quietFor, pace{quietEvery, quietLimit})
+}
+
+func (r *running) calm(ctx context.Context, long time.Duration, p pace) error {
+	return until(ctx, p, func(ctx context.Context) error {
 		c, err := r.observer.Counts(ctx)
-		if err != nil {
-			return err
+		if err == nil && c.Quiet < long {
+			err = fmt.Errorf("%w: the last change was %s ago", errRestless, c.Quiet.Round(time.Millisecond))
 		}
-		if c.Quiet < quietFor {
-			return fmt.Errorf("last change %s ago", c.Quiet.Round(time.Millisecond))
-		}
-		return nil
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("cluster: no rest: %w", err)
-	}
-	return nil
 }
