@@ -86,11 +86,11 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 		},
 		"URL in a generator": {
 			"-- app/kustomization.yaml --\ngenerators: [m.yaml]\n-- app/m.yaml --\napiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: m}\nname: m\nfiles: ['k=http://127.0.0.1:1/x']\n",
-			"app/kustomization.yaml: generators: http://127.0.0.1:1/x: http://127.0.0.1:1/x: sources outside of the repository are not available here",
+			"app/kustomization.yaml: generators: http://127.0.0.1:1/x: sources outside of the repository are not available here",
 		},
 		"URL of a transformer": {
 			"-- app/kustomization.yaml --\nresources: [a.yaml]\ntransformers: ['http://127.0.0.1:1/t.yaml']\n-- app/a.yaml --\n" + good,
-			"app/kustomization.yaml: transformers: http://127.0.0.1:1/t.yaml: http://127.0.0.1:1/t.yaml: sources outside of the repository are not available here",
+			"app/kustomization.yaml: transformers: http://127.0.0.1:1/t.yaml: sources outside of the repository are not available here",
 		},
 		"component as resource": {
 			"-- app/kustomization.yaml --\nresources: [part]\n-- app/part/kustomization.yaml --\nkind: Component\n",

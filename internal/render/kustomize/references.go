@@ -209,6 +209,9 @@ func (w *walker) fetch(l job.Locator) (string, error) {
 func (r *references) download(field, url string) (string, error) {
 	at, err := r.fetch(job.Locator{Kind: job.LocateHTTP, URL: url})
 	if err != nil {
+		if strings.HasPrefix(err.Error(), url) { // say it once
+			return "", r.place.fail("%s: %v", field, err)
+		}
 		return "", r.place.fail("%s: %s: %v", field, url, err)
 	}
 	data, err := r.read(at + "/resource")

@@ -183,7 +183,7 @@ func TestRemoteErrors(t *testing.T) {
 		},
 		"web": {
 			"resources: ['https://example.com/x.yaml']\n", s,
-			"app/kustomization.yaml: resources: https://example.com/x.yaml: https://example.com/x.yaml is not permitted in project shop",
+			"app/kustomization.yaml: resources: https://example.com/x.yaml is not permitted in project shop",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
