@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,17 +38,6 @@ func (st *stage) allFine(ctx context.Context) error {
 		return st.notFine(st.names)
 	}
 	return nil
-}
-
-// complaint is the sentence of an error condition that came up after since; times in a status are whole seconds.
-func complaint(app *v1alpha1.Application, since time.Time) string {
-	for _, c := range app.Status.Conditions {
-		if strings.HasSuffix(string(c.Type), "Error") && c.LastTransitionTime != nil &&
-			!c.LastTransitionTime.Time.Before(since.Truncate(time.Second).Add(-time.Second)) {
-			return c.Message
-		}
-	}
-	return ""
 }
 
 // census is every object that the guestbooks consist of, with what changes when somebody writes its spec.

@@ -159,6 +159,9 @@ func emptiedFiles(files map[string]string) map[string]string {
 // refused pushes what Lockstep must not act on, shows what it says, checks that nothing in the cluster moves, and takes
 // the push back.
 func (st *stage) refused(ctx context.Context, files map[string]string, message string) error {
+	if err := st.allFine(ctx); err != nil {
+		return err // else an older complaint would be taken for the new one
+	}
 	before, err := st.census(ctx)
 	if err != nil {
 		return err
@@ -168,11 +171,11 @@ func (st *stage) refused(ctx context.Context, files map[string]string, message s
 		return err
 	}
 	defer st.restore(ctx, files)
-	err = st.board.Wait(ctx, func([]*v1alpha1.Application) bool { return complaint(st.app(plainApp), pushed) != "" })
+	err = st.board.Wait(ctx, func([]*v1alpha1.Application) bool { return local.Problem(st.app(plainApp)) != "" })
 	if err != nil {
 		return fmt.Errorf("%s says nothing about commit %s in time", plainApp, short(commit))
 	}
-	st.show.say("%s says after %s:\n  %s", plainApp, span(time.Since(pushed)), complaint(st.app(plainApp), pushed))
+	st.show.say("%s says after %s:\n  %s", plainApp, span(time.Since(pushed)), local.Problem(st.app(plainApp)))
 	if err := st.nothingMoves(ctx, before); err != nil {
 		return err
 	}
@@ -201,9 +204,12 @@ func (st *stage) restore(ctx context.Context, files map[string]string) {
 		}
 		original[name] = data
 	}
-	_, pushed, err := st.push(ctx, original, "take the last commit back")
-	if err == nil {
+	commit, pushed, err := st.push(ctx, original, "take the last commit back")
+	if err == nil && st.board.Wait(ctx, func([]*v1alpha1.Application) bool { return st.app(plainApp).Status.Sync.Revision == commit }) == nil {
 		err = st.allFine(ctx)
+	}
+	if err == nil {
+		err = ctx.Err()
 	}
 	if err != nil {
 		st.show.say("not restored: %v", err)

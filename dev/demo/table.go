@@ -42,10 +42,14 @@ func (st *stage) watchTable(ctx context.Context, names []string) error {
 	}
 }
 
-// tell prints a line for each application that says something new.
+// tell prints a line for each application that has another state. Why it is not healthy yet changes many times and is left
+// to the table of a terminal, unless something is wrong.
 func (st *stage) tell(list []*v1alpha1.Application, told map[string]string) {
 	for _, app := range list {
-		line := strings.Join(row(app), "  ")
+		line := strings.Join(row(app)[:3], "  ")
+		if p := local.Problem(app); p != "" {
+			line += "  " + p
+		}
 		if told[app.Name] != line {
 			told[app.Name] = line
 			st.show.say("%s", line)

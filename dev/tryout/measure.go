@@ -97,25 +97,12 @@ func (r *result) take(app *v1alpha1.Application) {
 // compared waits until the source was rendered and compared, or until it is known that it can not be.
 func (l *laboratory) compared(ctx context.Context, name string) error {
 	err := l.wait(ctx, name, func(app *v1alpha1.Application) bool {
-		return problem(app) != "" || app.Status.Sync.Status == v1alpha1.SyncSynced || app.Status.Sync.Status == v1alpha1.SyncOutOfSync
+		return local.Problem(app) != "" || app.Status.Sync.Status == v1alpha1.SyncSynced || app.Status.Sync.Status == v1alpha1.SyncOutOfSync
 	})
-	if p := problem(l.board.Get(name)); p != "" {
+	if p := local.Problem(l.board.Get(name)); p != "" {
 		return errors.New(p)
 	}
 	return err
-}
-
-// problem is the message of the first error condition.
-func problem(app *v1alpha1.Application) string {
-	if app == nil {
-		return ""
-	}
-	for _, c := range app.Status.Conditions {
-		if strings.HasSuffix(string(c.Type), "Error") {
-			return c.Message
-		}
-	}
-	return ""
 }
 
 // wait returns when found is true for the application; the error says how it is instead.

@@ -74,7 +74,20 @@ func (b *Board) Wait(ctx context.Context, found func([]*v1alpha1.Application) bo
 	}
 }
 
-// Fine tells that an application is Synced with what its spec asks for, and Healthy.
+// Fine tells that an application is Synced with what its spec asks for, Healthy, and complains about nothing.
 func Fine(app *v1alpha1.Application) bool {
-	return app != nil && client.InStep(app) && app.Status.Health.Status == v1alpha1.HealthHealthy
+	return app != nil && client.InStep(app) && app.Status.Health.Status == v1alpha1.HealthHealthy && Problem(app) == ""
+}
+
+// Problem is the message of the first error condition of an application; empty when there is none.
+func Problem(app *v1alpha1.Application) string {
+	if app == nil {
+		return ""
+	}
+	for _, c := range app.Status.Conditions {
+		if strings.HasSuffix(string(c.Type), "Error") {
+			return c.Message
+		}
+	}
+	return ""
 }
