@@ -21,13 +21,15 @@ type checkout struct {
 	head string
 	// trees are the folders that commits were written to, by commit.
 	trees map[string]string
-	dir   string
+	// served are the commits that stand for others; see serve.
+	served map[string]string
+	dir    string
 }
 
 // openCheckout reads DIR or DIR=URL; commits are written below dir.
 func openCheckout(ctx context.Context, from, dir string) (*checkout, error) {
 	folder, public, named := strings.Cut(from, "=")
-	c := &checkout{trees: map[string]string{}, dir: dir}
+	c := &checkout{trees: map[string]string{}, served: map[string]string{}, dir: dir}
 	gitDir, err := git(ctx, nil, "-C", folder, "rev-parse", "--absolute-git-dir")
 	if err != nil {
 		return nil, fmt.Errorf("%s: is no Git repository: %w", folder, err)
@@ -108,13 +110,64 @@ func (c *checkout) tree(ctx context.Context, commit string) (string, error) {
 	return dir, nil
 }
 
-// serve lays the repository where a git server with the folder root finds it by host and path.
-func (c *checkout) serve(root string) error {
+// serve lays the repository where a git server with the folder root finds it by host and path. A checkout without all of
+// its history can not be fetched from: then commits of the same files without a history are served in place of commits.
+func (c *checkout) serve(ctx context.Context, root string, commits []string) error {
 	at := filepath.Join(root, c.url.Host, filepath.FromSlash(c.url.Path)+".git")
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
 	}
-	return os.Symlink(c.gitDir, at)
+	whole := true
+	for _, commit := range commits {
+		if _, err := c.git(ctx, "rev-list", "--objects", "--quiet", commit); err != nil {
+			whole = false
+		}
+	}
+	if whole {
+		return os.Symlink(c.gitDir, at)
+	}
+	if _, err := git(ctx, nil, "init", "--quiet", "--bare", "--template=", "-b", "main", at); err != nil {
+		return err
+	}
+	alternates := filepath.Join(at, "objects", "info", "alternates")
+	if err := os.MkdirAll(filepath.Dir(alternates), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(alternates, []byte(filepath.Join(c.gitDir, "objects")+"\n"), 0o600); err != nil {
+		return err
+	}
+	for _, commit := range commits {
+		if err := c.serveAlone(ctx, at, commit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serveAlone makes a commit without parents of a commit's files, in the repository at.
+func (c *checkout) serveAlone(ctx context.Context, at, commit string) error {
+	author := []string{
+		"GIT_AUTHOR_NAME=try-out", "GIT_AUTHOR_EMAIL=tryout@example.org", "GIT_COMMITTER_NAME=try-out", "GIT_COMMITTER_EMAIL=tryout@example.org",
+	}
+	alone, err := git(ctx, author, "--git-dir", at, "commit-tree", "-m", "the files of "+commit, commit+"^{tree}")
+	if err != nil {
+		return err
+	}
+	c.served[commit] = alone
+	ref := "refs/heads/" + commit
+	if commit == c.head {
+		ref = "refs/heads/main"
+	}
+	_, err = git(ctx, nil, "--git-dir", at, "update-ref", ref, alone)
+	return err
+}
+
+// revision is the commit to ask the server for.
+func (c *checkout) revision(commit string) string {
+	if alone := c.served[commit]; alone != "" {
+		return alone
+	}
+	return commit
 }
 
 func (c *checkout) git(ctx context.Context, args ...string) (string, error) {

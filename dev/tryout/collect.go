@@ -30,6 +30,17 @@ type collection struct {
 	subjects  []*subject
 }
 
+// commits of a checkout that are deployed from Git, its head first.
+func (all *collection) commits(c *checkout) []string {
+	commits := []string{c.head}
+	for _, s := range all.subjects {
+		if s.from == c && s.Repository == "" && s.err == nil && !slices.Contains(commits, s.commit) {
+			commits = append(commits, s.commit)
+		}
+	}
+	return commits
+}
+
 func deployable(list []*subject) int {
 	n := 0
 	for _, s := range list {

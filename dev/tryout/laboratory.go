@@ -76,7 +76,7 @@ func (l *laboratory) serve(ctx context.Context, found *collection) (err error) {
 		return err
 	}
 	for _, c := range found.checkouts {
-		if err := l.offer.repository(c); err != nil {
+		if err := l.offer.repository(ctx, c, found.commits(c)); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (l *laboratory) configure(ctx context.Context, found *collection) error {
 	}
 	for _, s := range found.subjects {
 		if s.Repository != "" {
-			all = append(all, repository{s.Repository, "helm"})
+			all = append(all, repository{s.repoURL(), "helm"})
 		}
 		for _, d := range s.dependencies(ctx) {
 			all = append(all, repository{d, "helm"})
@@ -114,14 +114,18 @@ func (l *laboratory) configure(ctx context.Context, found *collection) error {
 	authorities := map[string]any{}
 	seen := map[repository]bool{}
 	for _, r := range all {
+		registry := !strings.Contains(r.url, "://")
 		u, err := url.Parse(r.url)
+		if registry {
+			u, err = url.Parse("oci://" + r.url)
+		}
 		if err != nil || seen[r] {
 			continue
 		}
 		seen[r] = true
 		authorities[u.Hostname()] = string(l.offer.urls.caPEM)
 		data := map[string]any{"url": r.url, "type": r.kind, "proxy": l.offer.urls.URL()}
-		if u.Scheme == "oci" {
+		if registry || u.Scheme == "oci" {
 			data["enableOCI"] = "true"
 		}
 		secret := object("Secret", fmt.Sprintf("tryout-%d", len(seen)), map[string]any{"stringData": data})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -184,16 +183,16 @@ func (l *laboratory) refreshed(ctx context.Context, ref client.Ref) (app *v1alph
 	return app, err
 }
 
+// repoURL is the chart's repository as applications and Secrets name it: a registry without its scheme.
+func (s *subject) repoURL() string { return strings.TrimPrefix(s.Repository, "oci://") }
+
 // application is the Application for a subject.
 func (s *subject) application() (*unstructured.Unstructured, error) {
 	source := s.Source
-	source.RepoURL, source.Path, source.TargetRevision = s.from.url.String(), s.Path, s.commit
+	source.RepoURL, source.Path, source.TargetRevision = s.from.url.String(), s.Path, s.from.revision(s.commit)
 	if s.chart != nil {
-		source.RepoURL, source.Path, source.TargetRevision = s.Repository, "", s.version
+		source.RepoURL, source.Path, source.TargetRevision = s.repoURL(), "", s.version
 		source.Chart = s.chart.chart.Name()
-		if u, err := url.Parse(s.Repository); err == nil && u.Scheme == "oci" {
-			source.RepoURL = strings.TrimPrefix(s.Repository, "oci://")
-		}
 	}
 	app := v1alpha1.Application{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.ApplicationKind},

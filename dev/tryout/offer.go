@@ -49,9 +49,9 @@ func (o *offer) close() {
 	_ = o.git.Close()
 }
 
-// repository serves a checkout at its public URL.
-func (o *offer) repository(c *checkout) error {
-	if err := c.serve(o.git.Dir()); err != nil {
+// repository serves a checkout at its public URL, the commits at least.
+func (o *offer) repository(ctx context.Context, c *checkout, commits []string) error {
+	if err := c.serve(ctx, o.git.Dir(), commits); err != nil {
 		return fmt.Errorf("%s: %w", c.url, err)
 	}
 	host := c.url.Host

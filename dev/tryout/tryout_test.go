@@ -116,7 +116,7 @@ func TestOffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.close()
-	if err := o.repository(c); err != nil {
+	if err := o.repository(t.Context(), c, []string{c.head}); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range subjects {
@@ -162,6 +162,44 @@ func TestOffer(t *testing.T) {
 			t.Errorf("misses (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A checkout that lacks a part of its history is served all the same, by commits of its own.
+func TestHistoryThatIsNotWhole(t *testing.T) {
+	c := repository(t, sample())
+	dir := filepath.Dir(c.gitDir)
+	blob, err := c.git(t.Context(), "rev-parse", "HEAD:deploy/prod/kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"rm", "--quiet", "deploy/prod/kustomization.yaml"},
+		{"-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "-m", "second"},
+	} {
+		if _, err := git(t.Context(), nil, append([]string{"-C", dir}, args...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(c.gitDir, "objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = openCheckout(t.Context(), dir, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	o, err := startOffer(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.close()
+	if err := o.repository(t.Context(), c, []string{c.head}); err != nil {
+		t.Fatal(err)
+	}
+	if c.revision(c.head) == c.head {
+		t.Error("the commit is served with a history that is not there")
+	}
+	if got := gitFile(t, o, c.url.String(), c.revision(c.head), "plain/a.yaml"); got != "{}\n" {
+		t.Errorf("plain/a.yaml is %q", got)
+	}
 }
 
 // publish packages the sample's charts for a Helm repository and a registry.

@@ -52,7 +52,11 @@ func (s *Sources) open(ctx context.Context, l located, rev resolve.Revision) (tr
 }
 
 func (s *Sources) chartRepo(e repository.Entry, l located) chart.Repo {
-	return chart.Repo{URL: l.RepoURL, Credentials: chart.Credentials{
+	url := l.RepoURL
+	if !strings.Contains(url, "://") {
+		url = "oci://" + url // how Argo CD's users name the registry of a chart
+	}
+	return chart.Repo{URL: url, Credentials: chart.Credentials{
 		Username: e.Username, Password: e.Password, BearerToken: e.BearerToken, CA: []byte(s.Repositories.CA(l.RepoURL)),
 		ClientCert: []byte(e.ClientCert), ClientKey: []byte(e.ClientKey), Insecure: e.Insecure, PlainHTTP: e.PlainHTTP,
 		PassCredentials: l.Helm != nil && l.Helm.PassCredentials, Proxy: e.Proxy,
