@@ -122,6 +122,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.wg.Go(func() { e.events.run(ctx) })
 	e.wg.Go(func() { e.repos.run(ctx) })
+	e.wg.Go(func() { e.housekeep(ctx) })
 	for range e.opts.Workers {
 		e.wg.Go(func() { e.work(ctx) })
 	}
@@ -168,7 +169,7 @@ func (e *Engine) Settled() error {
 	defer e.mu.Unlock()
 	missing := 0
 	for _, key := range e.applications.keys() {
-		if st := e.states[key]; st == nil || !st.seen {
+		if st := e.states[key]; st == nil || !st.seen.Load() {
 			missing++
 		}
 	}

@@ -74,6 +74,7 @@ func newWorldOn(t *testing.T, c *env.Kube) *world {
 	t.Cleanup(func() { _ = w.git.Close() })
 	w.start()
 	t.Cleanup(func() {
+		w.leave()
 		w.stop()
 		if t.Failed() {
 			t.Log(w.log.String())
@@ -156,7 +157,7 @@ func (w *world) commit(r *gitserver.Repo, files map[string]string) string {
 func (w *world) app(name string, source v1alpha1.ApplicationSource, change ...func(*v1alpha1.Application)) {
 	w.t.Helper()
 	a := &v1alpha1.Application{}
-	a.APIVersion, a.Kind, a.Name, a.Namespace = v1alpha1.GroupVersion().String(), v1alpha1.ApplicationKind, name, w.control
+	a.APIVersion, a.Kind, a.Name, a.Namespace = v1alpha1.GroupVersion().String(), v1alpha1.ApplicationKind, w.real(name), w.control
 	a.Spec = v1alpha1.ApplicationSpec{
 		Project: "default", Source: &source,
 		Destination: v1alpha1.ApplicationDestination{Server: engine.InClusterServer, Namespace: w.dest},
@@ -172,6 +173,25 @@ func (w *world) app(name string, source v1alpha1.ApplicationSource, change ...fu
 	delete(u, "status")
 	if _, err := w.apps().Create(w.t.Context(), &unstructured.Unstructured{Object: u}, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// real is the name of an application in the cluster: tests share the cluster, and a tracking mark holds no namespace.
+func (w *world) real(name string) string { return name + "-" + w.control[len(w.control)-8:] }
+
+// leave deletes the applications while the engine still runs, so that none stays behind with its finalizer.
+func (w *world) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own context has ended
+	defer cancel()
+	if w.engine == nil || w.apps().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}) != nil {
+		return
+	}
+	for ctx.Err() == nil {
+		list, err := w.apps().List(ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) == 0 {
+			return
+		}
+		<-time.After(20 * time.Millisecond) // between two looks at a condition
 	}
 }
 
@@ -193,7 +213,7 @@ func (w *world) get(name string) *v1alpha1.Application {
 // find is the Application; nil when there is none.
 func (w *world) find(name string) *v1alpha1.Application {
 	w.t.Helper()
-	u, err := w.apps().Get(w.t.Context(), name, metav1.GetOptions{})
+	u, err := w.apps().Get(w.t.Context(), w.real(name), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -209,7 +229,7 @@ func (w *world) find(name string) *v1alpha1.Application {
 
 func (w *world) patchApp(name, patch string) {
 	w.t.Helper()
-	if _, err := w.apps().Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := w.apps().Patch(w.t.Context(), w.real(name), types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -243,7 +263,7 @@ func (w *world) settled(name, commit string) *v1alpha1.Application {
 			return "it does not exist", false
 		}
 		s := app.Status
-		return fmt.Sprintf("sync %s at %s, health %s, conditions %v, operation %s", s.Sync.Status, s.Sync.Revision, s.Health.Status, s.Conditions, operation(app)),
+		return fmt.Sprintf("sync %s at %s, health %+v, conditions %v, operation %s, resources %+v", s.Sync.Status, s.Sync.Revision, s.Health, s.Conditions, operation(app), s.Resources),
 			s.Sync.Status == v1alpha1.SyncSynced && s.Health.Status == v1alpha1.HealthHealthy && (commit == "" || s.Sync.Revision == commit)
 	})
 	return app

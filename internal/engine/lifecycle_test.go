@@ -24,11 +24,11 @@ func TestDeletionTakesWhatTheApplicationOwns(t *testing.T) {
 		a.Finalizers = []string{engine.CascadeFinalizer}
 	})
 	w.settled("d", "")
-	if err := w.apps().Delete(t.Context(), "d", metav1.DeleteOptions{}); err != nil {
+	if err := w.apps().Delete(t.Context(), w.real("d"), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.until("application gone", func() (string, bool) {
-		_, err := w.apps().Get(t.Context(), "d", metav1.GetOptions{})
+		_, err := w.apps().Get(t.Context(), w.real("d"), metav1.GetOptions{})
 		return fmt.Sprint(err), apierrors.IsNotFound(err)
 	})
 	if _, there := w.configMap("a"); there {
@@ -44,7 +44,7 @@ func TestDeletionWithoutFinalizerLeavesEverything(t *testing.T) {
 	r := w.repo("d", map[string]string{"app/a.yaml": configMap("a", "1")})
 	w.app("d", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"})
 	w.settled("d", "")
-	if err := w.apps().Delete(t.Context(), "d", metav1.DeleteOptions{}); err != nil {
+	if err := w.apps().Delete(t.Context(), w.real("d"), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.app("other", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"}, manual)
@@ -153,13 +153,13 @@ func TestAppOfApps(t *testing.T) {
 	child := func(name string) string {
 		return fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
 kind: Application
-metadata: {name: %[1]s, finalizers: [%[5]s]}
+metadata: {name: %[6]s, finalizers: [%[5]s]}
 spec:
   project: default
   source: {repoURL: %[2]q, path: %[1]s}
   destination: {server: %[3]q, namespace: %[4]s}
   syncPolicy: {automated: {prune: true, selfHeal: true}}
-`, name, r.URL(), engine.InClusterServer, w.dest, engine.CascadeFinalizer)
+`, name, r.URL(), engine.InClusterServer, w.dest, engine.CascadeFinalizer, w.real(name))
 	}
 	parent := w.repo("parent", map[string]string{"apps/one.yaml": child("one"), "apps/two.yaml": child("two")})
 	w.app("all", v1alpha1.ApplicationSource{RepoURL: parent.URL(), Path: "apps"}, func(a *v1alpha1.Application) {
@@ -173,7 +173,7 @@ spec:
 	}
 	w.commit(parent, map[string]string{"apps/two.yaml": gitserver.Deleted})
 	w.until("two and what it owned gone", func() (string, bool) {
-		_, err := w.apps().Get(t.Context(), "two", metav1.GetOptions{})
+		_, err := w.apps().Get(t.Context(), w.real("two"), metav1.GetOptions{})
 		_, there := w.configMap("two")
 		return fmt.Sprint(err, there), apierrors.IsNotFound(err) && !there
 	})

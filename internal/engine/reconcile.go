@@ -61,7 +61,7 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 		st.proofs = e.opts.Records.Load(appKey)
 	}
 	if app.Annotations[SkipReconcileAnnotation] == "true" {
-		st.seen = true
+		st.seen.Store(true)
 		return nil
 	}
 	if app.DeletionTimestamp != nil {
@@ -81,7 +81,7 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	if err := e.report(ctx, st, l, outcome); err != nil {
 		return err
 	}
-	st.seen = true
+	st.seen.Store(true)
 	if l.failed != nil {
 		return e.again(st, l.failed)
 	}

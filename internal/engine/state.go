@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,7 @@ import (
 type state struct {
 	key string
 	// seen tells that the application was looked at once.
-	seen bool
+	seen atomic.Bool
 	// failures in a row of the reconcile itself.
 	failures int
 
