@@ -4,12 +4,14 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"golang.org/x/term"
 
+	"github.com/lockstep-cd/lockstep/internal/app"
 	"github.com/lockstep-cd/lockstep/internal/cli"
 )
 
@@ -19,6 +21,7 @@ var version = "dev"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	app.Bridge(slog.New(slog.DiscardHandler)) // what libraries say on their own is no output of a command; serve logs it
 	code := cli.Run(ctx, options(), os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
 	"log/slog"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/lockstep-cd/lockstep/internal/app"
 )
@@ -59,7 +56,7 @@ func (sh *shell) serve(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	bridge(logger)
+	app.Bridge(logger)
 	config, err := f.clusterConfig()
 	if err != nil {
 		return err
@@ -88,12 +85,6 @@ func (f *serveFlags) logger(w io.Writer) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
 	return nil, ofKind(errUsage, "--log-format %s: is neither text nor json", f.logFormat)
-}
-
-// bridge sends what libraries log to our log, or nowhere: Helm's prints values through the standard logger.
-func bridge(logger *slog.Logger) {
-	klog.SetLogger(logr.FromSlogHandler(logger.With("component", "client-go").Handler()))
-	log.SetOutput(io.Discard)
 }
 
 // clusterConfig is the kubeconfig that was named, or the cluster the process runs in, or the default kubeconfig.

@@ -47,6 +47,7 @@ func TestUsageLines(t *testing.T) {
 		"lockstep app wait NAME... | -l SELECTOR | --project PROJECT",
 		"lockstep install",
 		"lockstep render DIR | render -f application.yaml [DIR]",
+		"lockstep serve",
 		"lockstep version",
 	}
 	lines := map[string]bool{}
