@@ -79,16 +79,16 @@ func obey(read *json.Decoder, s *state, v *voice) error {
 			}
 			return fmt.Errorf("observer: command: %w", err)
 		}
+		answer := Message{ID: c.ID}
 		if c.Expect != nil {
 			if err := s.expect(*c.Expect); err != nil {
 				return err
 			}
-			v.say(Message{Expecting: true})
 		}
 		if c.Count {
-			counts := s.count(time.Now())
-			v.say(Message{Counts: &counts})
+			answer.Counts = new(s.count(time.Now()))
 		}
+		v.say(answer)
 	}
 }
 

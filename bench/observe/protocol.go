@@ -28,25 +28,28 @@ type Expected struct {
 	Revision string `json:"revision"`
 }
 
-// Command is what the process is asked: to expect something else of some applications, or to count.
+// Command is what the process is asked: to expect something else of some applications, or to count. Each is answered with
+// one Message of its number.
 type Command struct {
+	ID     int       `json:"id"`
 	Expect *Expected `json:"expect,omitempty"`
 	// Count asks for the events seen so far.
 	Count bool `json:"count,omitempty"`
 }
 
-// Message is one thing that the process says; exactly one field is set.
+// Message is one thing that the process says.
 type Message struct {
+	// ID is that of the Command which is answered, 0 for what is said without being asked.
+	ID int `json:"id,omitempty"`
 	// Watching is said once, when every watch has begun.
 	Watching bool `json:"watching,omitempty"`
-	// Expecting answers a Command with Expect.
-	Expecting bool `json:"expecting,omitempty"`
 	// InStep is said each time that everything has come into step.
 	InStep *time.Time `json:"inStep,omitempty"`
 	// PutBack is said when an object is right that was seen wrong after it had been right.
 	PutBack  *PutBack  `json:"putBack,omitempty"`
 	Progress *Progress `json:"progress,omitempty"`
-	Counts   *Counts   `json:"counts,omitempty"`
+	// Counts answers a Command with Count.
+	Counts *Counts `json:"counts,omitempty"`
 	// Error ends the process.
 	Error string `json:"error,omitempty"`
 }

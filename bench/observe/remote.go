@@ -21,14 +21,18 @@ type Remote struct {
 	process *child.Process
 	ended   chan struct{}
 
-	watching, expecting chan struct{}
-	inStep              chan time.Time
-	putBack             chan PutBack
-	counts              chan Counts
+	watching chan struct{}
+	inStep   chan time.Time
+	putBack  chan PutBack
 
+	// sending keeps commands whole; mu is for what is received, which must go on meanwhile.
+	sending  sync.Mutex
 	mu       sync.Mutex
 	progress Progress
 	err      error
+	// asked is the number of the last command, answers who waits for which.
+	asked   int
+	answers map[int]chan Message
 }
 
 // Start starts an observer and waits until it watches.
@@ -39,8 +43,8 @@ func Start(ctx context.Context, c Config) (*Remote, error) {
 	}
 	r := &Remote{
 		process: process, ended: make(chan struct{}),
-		watching: make(chan struct{}, 1), expecting: make(chan struct{}, 1),
-		inStep: make(chan time.Time, backlog), putBack: make(chan PutBack, backlog), counts: make(chan Counts, 1),
+		watching: make(chan struct{}, 1), inStep: make(chan time.Time, backlog), putBack: make(chan PutBack, backlog),
+		answers: map[int]chan Message{},
 	}
 	go r.listen()
 	if _, err := wait(ctx, r, r.watching); err != nil {
@@ -67,23 +71,44 @@ func (r *Remote) listen() {
 	}
 }
 
+// pass never waits: one message that nobody takes must not hold up the others.
 func (r *Remote) pass(m Message) {
 	switch {
+	case m.ID != 0:
+		r.mu.Lock()
+		if to, ok := r.answers[m.ID]; ok {
+			to <- m // has room for its one answer
+		}
+		delete(r.answers, m.ID)
+		r.mu.Unlock()
 	case m.Watching:
-		r.watching <- struct{}{}
-	case m.Expecting:
-		r.expecting <- struct{}{}
+		offer(r.watching, struct{}{})
 	case m.InStep != nil:
 		offer(r.inStep, *m.InStep)
 	case m.PutBack != nil:
 		offer(r.putBack, *m.PutBack)
-	case m.Counts != nil:
-		r.counts <- *m.Counts
 	case m.Progress != nil:
 		r.mu.Lock()
 		r.progress = *m.Progress
 		r.mu.Unlock()
 	}
+}
+
+// ask sends a command and waits for its answer, or for the end of ctx: an answer that comes later is dropped.
+func (r *Remote) ask(ctx context.Context, c Command) (Message, error) {
+	answer := make(chan Message, 1)
+	r.mu.Lock()
+	r.asked++
+	c.ID = r.asked
+	r.answers[c.ID] = answer
+	r.mu.Unlock()
+	r.sending.Lock()
+	err := r.process.Send(c)
+	r.sending.Unlock()
+	if err != nil {
+		return Message{}, err
+	}
+	return wait(ctx, r, answer)
 }
 
 // offer drops the value when nobody has read the last thousands of them.
@@ -116,10 +141,7 @@ func (r *Remote) PutBack(ctx context.Context) (PutBack, error) { return wait(ctx
 
 // Expect changes what is expected; it is told before the commit is pushed. Moments of step before it are forgotten.
 func (r *Remote) Expect(ctx context.Context, e Expected) error {
-	if err := r.process.Send(Command{Expect: &e}); err != nil {
-		return err
-	}
-	_, err := wait(ctx, r, r.expecting)
+	_, err := r.ask(ctx, Command{Expect: &e})
 	r.Forget()
 	return err
 }
@@ -138,10 +160,14 @@ func (r *Remote) Forget() {
 
 // Counts are the changes seen until now.
 func (r *Remote) Counts(ctx context.Context) (Counts, error) {
-	if err := r.process.Send(Command{Count: true}); err != nil {
+	m, err := r.ask(ctx, Command{Count: true})
+	if err != nil {
 		return Counts{}, err
 	}
-	return wait(ctx, r, r.counts)
+	if m.Counts == nil {
+		return Counts{}, fmt.Errorf("observer: answer %d has no counts", m.ID)
+	}
+	return *m.Counts, nil
 }
 
 // Progress is what was last said about how much is right.
