@@ -20,7 +20,7 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop)              // a second signal ends the process at once
 	app.Bridge(slog.New(slog.DiscardHandler)) // what libraries say on their own is no output of a command; serve logs it
 	code := cli.Run(ctx, options(), os.Args[1:])
 	stop()
