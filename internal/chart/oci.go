@@ -163,7 +163,8 @@ func (a *artifact) manifest(ctx context.Context, version string) (ocispec.Descri
 		}
 		desc = list.Manifests[0]
 	}
-	return top, manifest, a.json(ctx, desc, &manifest)
+	err = a.json(ctx, desc, &manifest)
+	return top, manifest, err
 }
 
 // absent is the error for a version that is not there, and says which are.

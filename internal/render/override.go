@@ -86,7 +86,8 @@ func override(source v1alpha1.ApplicationSource, text []byte) (out v1alpha1.Appl
 		warning = strings.TrimPrefix(err.Error(), "json: ") + " is left out"
 	}
 	out = v1alpha1.ApplicationSource{}
-	return out, warning, decode(mergedJSON, &out, false)
+	err = decode(mergedJSON, &out, false)
+	return out, warning, err
 }
 
 func decode(data []byte, into any, strict bool) error {
