@@ -57,7 +57,7 @@ func Identity(u *unstructured.Unstructured) Live {
 	for k, v := range u.GetAnnotations() {
 		if strings.HasPrefix(k, "argocd.argoproj.io/sync-") || strings.HasPrefix(k, "argocd.argoproj.io/hook") ||
 			strings.HasPrefix(k, "argocd.argoproj.io/ignore-") || strings.HasPrefix(k, "argocd.argoproj.io/compare-options") ||
-			strings.HasPrefix(k, "helm.sh/") {
+			strings.HasPrefix(k, "helm.sh/") || strings.HasPrefix(k, "lockstep.dev/") {
 			if l.Steering == nil {
 				l.Steering = map[string]string{}
 			}

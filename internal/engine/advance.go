@@ -43,6 +43,7 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	}
 	opts := syncOptions(t.app, r.op.Sync)
 	t.prune, t.only = r.op.Sync.Prune, r.op.Sync.Resources
+	t.install, t.hooks = r.install(t), r.hooks(t.set)
 	if !r.checked {
 		if broken := e.validate(t, opts); broken != "" {
 			return e.fail(st, t, broken, true), nil
@@ -56,25 +57,64 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	for _, kept := range steps.Kept {
 		r.note(kept.Key, "", v1alpha1.ResultPruneSkipped, kept.Reason)
 	}
-	for i, step := range steps.Steps {
-		if failure, err := e.perform(ctx, st, t, step, opts); err != nil || failure != "" {
-			if err != nil {
-				return e.problem(ctx, st, t, err)
-			}
-			return e.fail(st, t, failure, false), nil
-		}
-		if i+1 < len(steps.Steps) {
-			if waits, broken := t.unsettled(step); broken != "" {
-				return e.fail(st, t, broken, false), nil
-			} else if waits != "" {
-				return outcome{state: r.state(t, v1alpha1.OperationRunning, waits)}, nil
-			}
+	list := steps.Steps
+	if r.failing != "" {
+		list = steps.OnFail
+	}
+	for i, step := range list {
+		waits, failure, err := e.step(ctx, st, t, step, opts, i+1 < len(list))
+		switch {
+		case err != nil:
+			return e.problem(ctx, st, t, err)
+		case failure != "":
+			return e.failed(ctx, st, t, steps, failure), nil
+		case waits != "":
+			return outcome{state: r.state(t, v1alpha1.OperationRunning, waits)}, nil
 		}
 	}
+	if r.failing != "" {
+		return e.failed(ctx, st, t, plan.Plan{}, r.failing), nil
+	}
+	e.cleanHooks(ctx, st, t, plan.HookSucceeded, false)
 	if t != l { // what the spec asks for is compared again with what is now in the cluster
 		e.queue.Add(st.key, queue.Commits)
 	}
 	return e.finish(st, t, v1alpha1.OperationSucceeded, success(r)), nil
+}
+
+// step does one step: its objects, then its hooks; before another step follows, what it applied must be healthy.
+func (e *Engine) step(ctx context.Context, st *state, l *look, step plan.Step, opts plan.Set, more bool) (waits, failure string, err error) {
+	if failure, err = e.perform(ctx, st, l, step, opts); err != nil || failure != "" {
+		return "", failure, err
+	}
+	run, err := e.runHooks(ctx, st, l, step)
+	if err != nil {
+		return "", "", err
+	}
+	if run.journal { // written down first, done with the next look
+		e.queue.Add(st.key, queue.Commits)
+		return run.waits, "", nil
+	}
+	if run.waits != "" || run.failure != "" || !more {
+		return run.waits, run.failure, nil
+	}
+	waits, failure = l.unsettled(step)
+	return waits, failure, nil
+}
+
+// failed ends an attempt that met a refusal, after the hooks of SyncFail have run.
+func (e *Engine) failed(ctx context.Context, st *state, l *look, steps plan.Plan, message string) outcome {
+	r := st.running
+	if r.failing == "" && len(steps.OnFail) > 0 {
+		r.failing = message
+		e.queue.Add(st.key, queue.Commits)
+		return outcome{state: r.state(l, v1alpha1.OperationRunning, message+"; running the hooks of SyncFail")}
+	}
+	if r.failing != "" {
+		message = r.failing
+	}
+	e.cleanHooks(ctx, st, l, plan.HookFailed, false)
+	return e.fail(st, l, message, false)
 }
 
 func cmpErr(errs ...error) error {
@@ -151,6 +191,11 @@ func (e *Engine) validate(l *look, opts plan.Set) string {
 			broken = append(broken, err.Error())
 		}
 	}
+	for i := range l.hooks {
+		if err := l.hooks[i].problem; err != nil {
+			broken = append(broken, err.Error())
+		}
+	}
 	switch len(broken) {
 	case 0:
 		return ""
@@ -220,11 +265,15 @@ func (l *look) plan(opts plan.Set) plan.Plan {
 		}
 		extra = append(extra, plan.Extra{Key: x.Key, Annotations: x.Steering, Reason: reason})
 	}
-	o := plan.Options{Prune: l.prune, PruneLast: opts.Has("PruneLast=true"), NoPrune: opts.Has("Prune=false")}
+	o := plan.Options{Install: l.install, Prune: l.prune, PruneLast: opts.Has("PruneLast=true"), NoPrune: opts.Has("Prune=false")}
 	if len(l.only) > 0 {
 		o.Only = func(k manifest.Key) bool { return selects(l.only, k) }
 	}
-	return plan.Make(desired, extra, o)
+	hooks := make([]plan.Desired, 0, len(l.hooks))
+	for i := range l.hooks {
+		hooks = append(hooks, plan.Desired{Object: l.hooks[i].Object})
+	}
+	return plan.Make(desired, hooks, extra, o)
 }
 
 func selects(list []v1alpha1.SyncOperationResource, k manifest.Key) bool {
@@ -248,6 +297,9 @@ func (e *Engine) perform(ctx context.Context, st *state, l *look, step plan.Step
 		g, gctx := errgroup.WithContext(ctx)
 		g.SetLimit(applyAtOnce)
 		for _, task := range group {
+			if task.Action == plan.RunHook {
+				continue
+			}
 			g.Go(func() error {
 				refusal, terr := e.do(gctx, st, l, task, opts, &mu)
 				mu.Lock()
@@ -296,7 +348,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	if it.inSync() {
 		mu.Lock()
 		defer mu.Unlock()
-		r.note(task.Key, version, v1alpha1.ResultSynced, "is in step")
+		r.note(task.Key, version, v1alpha1.ResultSynced, inStep)
 		return "", nil
 	}
 	mode := apply.Mode{DryRun: r.op.Sync.DryRun, Loose: opts.Has("Validate=false")}
@@ -430,7 +482,7 @@ func (e *Engine) place(l *look) schema.GroupVersionKind {
 func (l *look) unsettled(step plan.Step) (waits, broken string) {
 	for _, group := range step.Groups {
 		for _, t := range group {
-			if t.Action == plan.Prune {
+			if t.Action != plan.Apply {
 				continue
 			}
 			it := l.items[l.set.byKey[t.Key]]

@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/apply"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/plan"
 	"github.com/lockstep-cd/lockstep/internal/project"
 )
 
@@ -66,6 +67,11 @@ func (p preparation) prepare(r *rendering) (*desiredSet, error) {
 		}
 		set.byKey[d.key] = len(set.objects)
 		set.objects = append(set.objects, d)
+	}
+	for i := range set.hooks {
+		if gk := set.hooks[i].key.GroupKind(); set.hooks[i].problem == nil && set.hooks[i].resource.Resource != "" && !slices.Contains(set.kinds, gk) {
+			set.kinds = append(set.kinds, gk)
+		}
 	}
 	for i := range set.objects {
 		gk := set.objects[i].key.GroupKind()
@@ -120,7 +126,8 @@ func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool) (d
 		d.problem = p.permitted(d, o)
 	}
 	mark(clean, p.app)
-	return d, p.encode(&d, o)
+	err = p.encode(&d, o)
+	return d, err
 }
 
 // permitted asks the project's rules, and says what else makes the object impossible.
@@ -220,9 +227,4 @@ func ownerOf(id string, k manifest.Key) string {
 	return app
 }
 
-func isHook(u *unstructured.Unstructured) bool {
-	a := u.GetAnnotations()
-	_, argo := a["argocd.argoproj.io/hook"]
-	helm, isHelm := a["helm.sh/hook"]
-	return argo || isHelm && !strings.Contains(helm, "crd-install")
-}
+func isHook(u *unstructured.Unstructured) bool { return plan.IsHook(u.GetAnnotations()) }

@@ -62,6 +62,7 @@ type Engine struct {
 	owners       *owners
 	schemas      func(*unstructured.Unstructured) error
 	sealer       *sealer
+	hooksSeen    hooksSeen
 
 	mu     sync.Mutex
 	states map[string]*state

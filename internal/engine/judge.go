@@ -74,7 +74,8 @@ func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Applicat
 		it.verdict = compare.Different // untouched since our last apply, and Git says something else now
 		return it, nil
 	}
-	return it, e.ask(ctx, st, &it)
+	err = e.ask(ctx, st, &it)
+	return it, err
 }
 
 // ask lets the API server decide: one dry run and one read, remembered until either side changes.

@@ -21,8 +21,12 @@ type running struct {
 	started metav1.Time
 	retries int64
 	notYet  time.Time // a retry is not made before
-	results map[manifest.Key]*v1alpha1.ResourceResult
-	order   []manifest.Key
+	results map[result]*v1alpha1.ResourceResult
+	order   []result
+	// intents are hooks that this process noted as about to be made.
+	intents map[result]bool
+	// failing is why the attempt failed, while the hooks of SyncFail run.
+	failing string
 	// selective operations write no history.
 	selective bool
 	checked   bool
@@ -55,6 +59,7 @@ func (e *Engine) operate(ctx context.Context, st *state, l *look) (outcome, erro
 	var out outcome
 	switch {
 	case st.running != nil && terminating(l.app):
+		e.cleanHooks(ctx, st, l, plan.HookFailed, true)
 		return e.finish(st, l, v1alpha1.OperationFailed, "operation was terminated on request"), nil
 	case st.running != nil && l.app.Operation == nil && e.superseded(st, l):
 		e.log.Info("sync superseded", "application", st.key)
@@ -79,8 +84,21 @@ func (e *Engine) resume(st *state, l *look) {
 	if st.running != nil || last == nil || last.Phase.Completed() || l.app.Operation != nil {
 		return
 	}
-	st.running = newRunning(last.Operation, last.StartedAt.Time)
-	st.running.retries = last.RetryCount
+	r := newRunning(last.Operation, last.StartedAt.Time)
+	r.retries = last.RetryCount
+	if last.SyncResult != nil {
+		for _, res := range last.SyncResult.Resources {
+			if res == nil || res.HookType == "" {
+				continue
+			}
+			at := result{
+				key:   manifest.Key{Group: res.Group, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
+				phase: plan.Phase(res.SyncPhase),
+			}
+			r.results[at], r.order = res, append(r.order, at)
+		}
+	}
+	st.running = r
 }
 
 func newRunning(op v1alpha1.Operation, now time.Time) *running {
@@ -88,7 +106,8 @@ func newRunning(op v1alpha1.Operation, now time.Time) *running {
 		op.Sync = &v1alpha1.SyncOperation{}
 	}
 	return &running{
-		op: op, started: metav1.NewTime(now.Truncate(time.Second)), results: map[manifest.Key]*v1alpha1.ResourceResult{},
+		op: op, started: metav1.NewTime(now.Truncate(time.Second)), results: map[result]*v1alpha1.ResourceResult{},
+		intents:   map[result]bool{},
 		selective: len(op.Sync.Resources) > 0,
 	}
 }
@@ -108,7 +127,7 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 	act, reason := plan.Automate(automated(l.app), e.situation(st, l))
 	out.refusal = reason
 	switch act {
-	case plan.Sync:
+	case plan.SyncAll:
 		st.running = newRunning(e.automatic(l, nil), e.opts.Now())
 		st.attempted = l.rendering.digest
 		return true
@@ -229,6 +248,7 @@ func (e *Engine) healable(st *state, l *look) ([]v1alpha1.SyncOperationResource,
 func (e *Engine) finish(st *state, l *look, phase v1alpha1.OperationPhase, message string) outcome {
 	r := st.running
 	st.running = nil
+	e.hooksSeen.forget(r)
 	now := metav1.NewTime(e.opts.Now().Truncate(time.Second))
 	state := r.state(l, phase, message)
 	state.FinishedAt = &now
@@ -266,28 +286,31 @@ func (l *look) sources(r *running) []v1alpha1.ApplicationSource {
 // state is the operation as the custom resource shows it.
 func (r *running) state(l *look, phase v1alpha1.OperationPhase, message string) *v1alpha1.OperationState {
 	s := &v1alpha1.OperationState{Operation: r.op, Phase: phase, Message: message, StartedAt: r.started, RetryCount: r.retries}
-	result := &v1alpha1.SyncOperationResult{}
+	res := &v1alpha1.SyncOperationResult{}
 	if l.rendering != nil {
 		if len(l.app.Spec.Sources) > 0 {
-			result.Sources, result.Revisions = l.sources(r), l.rendering.revisions
+			res.Sources, res.Revisions = l.sources(r), l.rendering.revisions
 		} else {
-			result.Source, result.Revision = first(l.sources(r)), first(l.rendering.revisions)
+			res.Source, res.Revision = first(l.sources(r)), first(l.rendering.revisions)
 		}
 	}
-	for _, k := range r.order {
-		result.Resources = append(result.Resources, r.results[k])
+	for _, at := range r.order {
+		res.Resources = append(res.Resources, r.results[at])
 	}
-	s.SyncResult = result
+	s.SyncResult = res
 	return s
 }
 
 func (r *running) note(k manifest.Key, version string, code v1alpha1.ResultCode, message string) {
-	if _, again := r.results[k]; !again {
-		r.order = append(r.order, k)
+	at := result{key: k, phase: plan.Sync}
+	if _, again := r.results[at]; !again {
+		r.order = append(r.order, at)
+	} else if message == inStep {
+		return // what this operation did to it stays
 	}
-	r.results[k] = &v1alpha1.ResourceResult{
+	r.results[at] = &v1alpha1.ResourceResult{
 		Group: k.Group, Version: version, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name,
-		Status: code, Message: message, SyncPhase: "Sync",
+		Status: code, Message: message, SyncPhase: v1alpha1.SyncPhase(plan.Sync),
 	}
 }
 
@@ -302,12 +325,28 @@ func (e *Engine) fail(st *state, l *look, message string, final bool) outcome {
 		return e.finish(st, l, v1alpha1.OperationFailed, message)
 	}
 	wait := backoff(r.op.Retry.Backoff, r.retries)
+	r.drop()
 	r.retries++
 	r.notYet = e.opts.Now().Add(wait)
 	r.message = fmt.Sprintf("%s; retry %d follows at %s", message, r.retries, r.notYet.UTC().Format(time.RFC3339))
 	e.queue.AddAfter(st.key, queue.Commits, wait)
 	return outcome{state: r.state(l, v1alpha1.OperationRunning, r.message)}
 }
+
+// drop forgets the hooks of an attempt that failed: the next one runs its own.
+func (r *running) drop() {
+	r.failing, r.intents = "", map[result]bool{}
+	r.order = slices.DeleteFunc(r.order, func(at result) bool {
+		hook := r.results[at].HookType != ""
+		if hook {
+			delete(r.results, at)
+		}
+		return hook
+	})
+}
+
+// inStep is the result of an object that needed nothing.
+const inStep = "is in step"
 
 // backoff is the pause before retry n+1: 5 s, doubling, at most 3 minutes, unless the policy says otherwise.
 func backoff(b *v1alpha1.Backoff, n int64) time.Duration {

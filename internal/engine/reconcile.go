@@ -43,6 +43,9 @@ type look struct {
 	// prune and only are what the operation under way asks for.
 	prune bool
 	only  []v1alpha1.SyncOperationResource
+	// hooks are those that the operation runs; install tells that it is the first deployment.
+	hooks   []desired
+	install bool
 	// shared names, by extra object, another application that declares it.
 	shared map[manifest.Key]string
 }

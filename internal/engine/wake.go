@@ -48,6 +48,7 @@ func (e *Engine) onRepository(keys []string) {
 }
 
 func (e *Engine) onLive(c cluster.Change) {
+	e.hooksSeen.note(c.Now)
 	for _, key := range e.owners.of(c.Key) {
 		e.queue.Add(key, queue.Drift)
 	}

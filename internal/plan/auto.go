@@ -26,8 +26,8 @@ type Act uint8
 const (
 	// Rest does nothing.
 	Rest Act = iota
-	// Sync syncs the whole application.
-	Sync
+	// SyncAll syncs the whole application.
+	SyncAll
 	// Heal puts back the objects that differ.
 	Heal
 	// Refuse does nothing although something is to be done; the reason is for a condition.
@@ -45,13 +45,13 @@ func Automate(a Auto, s Situation) (Act, string) {
 		return Refuse, "the source declares no object any more; nothing was deleted: sync by hand with prune, or set " +
 			"spec.syncPolicy.automated.allowEmpty, to delete what is left"
 	case s.New:
-		return Sync, ""
+		return SyncAll, ""
 	case s.Failed:
 		return Refuse, ""
 	case a.SelfHeal && s.OutOfSync:
 		return Heal, ""
 	case prunable:
-		return Sync, ""
+		return SyncAll, ""
 	}
 	return Rest, ""
 }

@@ -24,6 +24,8 @@ type Action uint8
 const (
 	Apply Action = iota + 1
 	Prune
+	// RunHook makes a hook and waits for its end.
+	RunHook
 )
 
 // Desired is one object that the source declares.
@@ -52,6 +54,8 @@ type Options struct {
 	NoPrune bool
 	// OutOfSyncOnly skips objects that are in sync.
 	OutOfSyncOnly bool
+	// Install tells that the application was never deployed; it decides between Helm's install and upgrade hooks.
+	Install bool
 	// Only limits the sync to some objects; nil takes all.
 	Only func(manifest.Key) bool
 }
@@ -62,11 +66,15 @@ type Task struct {
 	Key    manifest.Key
 	// Object is what is applied; nil for a prune.
 	Object *manifest.Object
+	Phase  Phase
 	Wave   int
+	// Index of the hook among those given; one hook may run in several phases.
+	Index int
 }
 
 // Step is what can be done without waiting for anybody: groups one after another, the tasks of a group at once.
 type Step struct {
+	Phase  Phase
 	Wave   int
 	Groups [][]Task
 }
@@ -74,6 +82,8 @@ type Step struct {
 // Plan is the whole sync.
 type Plan struct {
 	Steps []Step
+	// OnFail runs when a step failed.
+	OnFail []Step
 	// Kept are objects that would be pruned and are not, with the reason.
 	Kept []Kept
 }
@@ -88,10 +98,21 @@ type Kept struct {
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
 // Make orders a sync.
-func Make(desired []Desired, extra []Extra, opts Options) Plan {
+//
+// Hooks are left out by giving none: in a selective sync and with the strategy apply. Steps of the phase SyncFail are in
+// OnFail; they run only when something failed.
+func Make(desired, hooks []Desired, extra []Extra, opts Options) Plan {
 	tasks := applyTasks(desired, opts)
 	prunes, kept := pruneTasks(extra, opts, lastWave(tasks))
-	return Plan{Steps: arrange(append(prunes, tasks...)), Kept: kept}
+	all := append(append(prunes, tasks...), hookTasks(hooks, opts)...)
+	for i := range all {
+		all[i].Phase = cmp.Or(all[i].Phase, Sync)
+	}
+	p := Plan{Steps: arrange(all), Kept: kept}
+	if at := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Phase == SyncFail }); at >= 0 {
+		p.Steps, p.OnFail = p.Steps[:at:at], p.Steps[at:]
+	}
+	return p
 }
 
 func applyTasks(desired []Desired, opts Options) []Task {
@@ -217,14 +238,14 @@ func arrange(tasks []Task) []Step {
 		return rank(order, t.Key.Kind)
 	}
 	slices.SortStableFunc(tasks, func(a, b Task) int {
-		return cmp.Or(cmp.Compare(a.Wave, b.Wave), cmp.Compare(place(a), place(b)),
+		return cmp.Or(cmp.Compare(a.Phase.rank(), b.Phase.rank()), cmp.Compare(a.Wave, b.Wave), cmp.Compare(place(a), place(b)),
 			cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
 	})
 	var steps []Step
 	lastPlace := 0
 	for i, t := range tasks {
-		if i == 0 || t.Wave != steps[len(steps)-1].Wave {
-			steps = append(steps, Step{Wave: t.Wave})
+		if i == 0 || t.Phase != steps[len(steps)-1].Phase || t.Wave != steps[len(steps)-1].Wave {
+			steps = append(steps, Step{Phase: t.Phase, Wave: t.Wave})
 			lastPlace = 0
 		}
 		s := &steps[len(steps)-1]
