@@ -99,8 +99,14 @@ func projectOf(app *v1alpha1.Application) string {
 	return app.Spec.Project
 }
 
-// put takes in an Application from the watch or from the answer to a write of ours, unless something newer is known.
-func (a *applications) put(u *unstructured.Unstructured) {
+// put takes in an Application from the watch, unless something newer is known.
+func (a *applications) put(u *unstructured.Unstructured) { a.take(u, false) }
+
+// answered takes in what a write of ours was answered. The watch may have told the application's end before, as with the
+// write that removes its last finalizer: the answer must not bring it back.
+func (a *applications) answered(u *unstructured.Unstructured) { a.take(u, true) }
+
+func (a *applications) take(u *unstructured.Unstructured, known bool) {
 	key := a.key(u.GetName())
 	app := &v1alpha1.Application{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, app)
@@ -113,7 +119,7 @@ func (a *applications) put(u *unstructured.Unstructured) {
 	app.ManagedFields = nil
 	a.mu.Lock()
 	old := a.byKey[key]
-	if old != nil && old.UID == app.UID && !later(app.ResourceVersion, old.ResourceVersion) {
+	if known && (old == nil || old.UID != app.UID) || old != nil && old.UID == app.UID && !later(app.ResourceVersion, old.ResourceVersion) {
 		a.mu.Unlock()
 		return
 	}

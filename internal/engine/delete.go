@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +36,8 @@ func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Applicatio
 	}
 	l := &look{app: app, set: &desiredSet{byKey: map[manifest.Key]int{}}, prune: true}
 	for _, gk := range kindsInUse(app, l.set) {
-		if err := e.cluster.Watch(ctx, gk); err != nil {
+		// Of a kind that is not served there is nothing to delete.
+		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) {
 			return e.blocked(ctx, st, app, err)
 		}
 	}

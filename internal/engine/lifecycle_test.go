@@ -39,6 +39,29 @@ func TestDeletionTakesWhatTheApplicationOwns(t *testing.T) {
 	}
 }
 
+// An application whose kinds are not served, or not any more, can be deleted all the same.
+func TestDeletionWithAKindThatIsNotServed(t *testing.T) {
+	w := newWorld(t)
+	r := w.repo("d", map[string]string{
+		"app/a.yaml": configMap("a", "1"),
+		"app/b.yaml": "apiVersion: nowhere.example.com/v1\nkind: Gadget\nmetadata: {name: g}\n",
+	})
+	w.app("d", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"}, func(a *v1alpha1.Application) {
+		a.Finalizers = []string{engine.CascadeFinalizer}
+	})
+	w.until("Gadget in the status", func() (string, bool) {
+		resources := w.get("d").Status.Resources
+		return fmt.Sprint(resources), len(resources) == 2
+	})
+	if err := w.apps().Delete(t.Context(), w.real("d"), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("application gone", func() (string, bool) {
+		_, err := w.apps().Get(t.Context(), w.real("d"), metav1.GetOptions{})
+		return fmt.Sprint(err), apierrors.IsNotFound(err)
+	})
+}
+
 func TestDeletionWithoutFinalizerLeavesEverything(t *testing.T) {
 	w := newWorld(t)
 	r := w.repo("d", map[string]string{"app/a.yaml": configMap("a", "1")})

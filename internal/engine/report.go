@@ -53,7 +53,7 @@ func (e *Engine) write(ctx context.Context, appKey string, app *v1alpha1.Applica
 		return err
 	}
 	e.opts.Metrics.statusWrites.Inc()
-	e.applications.put(u)
+	e.applications.answered(u)
 	return nil
 }
 
