@@ -16,13 +16,16 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/client"
 )
 
+// noDifference is said of a second sync that had nothing to do.
+const noDifference = "no difference"
+
 // result is what came of one subject.
 type result struct {
 	*subject
 	objects int
 	sync    string
 	health  string
-	// second tells how the second sync went: "no difference", or what was different.
+	// second tells how the second sync went: noDifference, or what was different.
 	second   string
 	warnings []string
 	took     time.Duration
@@ -39,10 +42,16 @@ func (l *laboratory) measure(ctx context.Context, subjects []*subject) []result 
 		r := result{subject: s, err: s.err}
 		if r.err == nil {
 			r.err = l.deploy(ctx, &r)
+			if !l.options.keep {
+				l.remove(ctx, &r)
+			}
 		}
 		outcome := "in step"
 		if r.err != nil {
 			outcome = r.err.Error()
+		}
+		if outcome == "in step" && r.second != noDifference {
+			outcome = r.second
 		}
 		say("%-28s %s", s.Name, outcome)
 		results = append(results, r)
@@ -78,6 +87,20 @@ func (l *laboratory) deploy(ctx context.Context, r *result) error {
 	r.second = l.again(ctx, r.Name)
 	r.take(l.board.Get(r.Name))
 	return nil
+}
+
+// remove deletes the application with its objects: others may bring objects of the same name.
+func (l *laboratory) remove(ctx context.Context, r *result) {
+	ctx, cancel := context.WithTimeout(ctx, l.options.limit)
+	defer cancel()
+	app := l.kube.Resource(v1alpha1.Applications()).Namespace(namespace)
+	if err := app.Delete(ctx, r.Name, metav1.DeleteOptions{}); err != nil {
+		r.warnings = append(r.warnings, "deletion: "+err.Error())
+		return
+	}
+	if l.board.Wait(ctx, func([]*v1alpha1.Application) bool { return l.board.Get(r.Name) == nil }) != nil {
+		r.warnings = append(r.warnings, fmt.Sprintf("deletion: not done after %s: %s", l.options.limit, client.Cause(l.board.Get(r.Name))))
+	}
 }
 
 func (r *result) take(app *v1alpha1.Application) {
@@ -164,8 +187,11 @@ func (l *laboratory) again(ctx context.Context, name string) string {
 			return "changed " + object
 		}
 	}
-	return "no difference"
+	return noDifference
 }
+
+// cascade makes an application's objects go with it.
+const cascade = "resources-finalizer.argocd.argoproj.io"
 
 // refreshAnnotation asks for a look and goes when it was taken.
 const refreshAnnotation = "argocd.argoproj.io/refresh"
@@ -196,7 +222,7 @@ func (s *subject) application() (*unstructured.Unstructured, error) {
 	}
 	app := v1alpha1.Application{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.ApplicationKind},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.Name, Finalizers: []string{cascade}},
 		Spec: v1alpha1.ApplicationSpec{
 			Project: "default", Source: &source,
 			Destination: v1alpha1.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: "try-" + s.Name},

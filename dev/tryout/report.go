@@ -50,11 +50,16 @@ func (r report) table(w io.Writer) {
 	}
 	_ = t.Flush() // an output that is gone is nobody's concern
 	r.failures(w, func(one result) {
-		fmt.Fprintf(w, "  %s %s (%s): %v\n", one.Name, one.version, one.where(), one.err)
+		fmt.Fprintf(w, "  %s %s (%s): %s\n", one.Name, one.version, one.where(), one.reason())
 	})
 	if len(r.missed) > 0 {
 		fmt.Fprintf(w, "\nAsked for and in no checkout:\n  %s\n", strings.Join(r.missed, "\n  "))
 	}
+}
+
+// reason is why a subject is not in step.
+func (r result) reason() string {
+	return strings.Join(append([]string{r.err.Error()}, r.warnings...), "; ")
 }
 
 // failures visits what is not in step.
@@ -89,7 +94,7 @@ func (r report) markdown(w io.Writer) {
 		}
 	}
 	r.failures(w, func(one result) {
-		fmt.Fprintf(w, "- %s %s (%s): %s\n", one.Name, one.version, one.where(), one.err)
+		fmt.Fprintf(w, "- %s %s (%s): %s\n", one.Name, one.version, one.where(), one.reason())
 	})
 }
 
@@ -105,7 +110,7 @@ func escaped(cells []string) []string {
 func (r report) verdict() error {
 	var changed []string
 	for _, one := range r.results {
-		if one.err == nil && one.second != "no difference" {
+		if one.err == nil && one.second != noDifference {
 			changed = append(changed, one.Name)
 		}
 	}

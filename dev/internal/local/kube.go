@@ -47,6 +47,7 @@ func Connect(kubeconfig string) (*Kube, error) {
 	}
 	config.QPS = -1
 	config.UserAgent = "lockstep-dev"
+	config.WarningHandler = rest.NoWarnings{} // such as that Argo CD's finalizers have short names
 	d, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
