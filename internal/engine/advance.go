@@ -11,8 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/apply"
@@ -181,69 +179,6 @@ func syncOptions(app *v1alpha1.Application, op *v1alpha1.SyncOperation) plan.Set
 		list = app.Spec.SyncPolicy.SyncOptions
 	}
 	return plan.SetOf(list)
-}
-
-// validate says what makes the sync impossible before anything is touched; empty when nothing does.
-func (e *Engine) validate(l *look, opts plan.Set) string {
-	var broken []string
-	for _, it := range l.items {
-		if err := e.checkItem(it, opts); err != nil {
-			broken = append(broken, err.Error())
-		}
-	}
-	for i := range l.hooks {
-		if err := l.hooks[i].problem; err != nil {
-			broken = append(broken, err.Error())
-		}
-	}
-	switch len(broken) {
-	case 0:
-		return ""
-	case 1:
-		return broken[0] + "; nothing was applied"
-	}
-	return fmt.Sprintf("%s; and %d more objects have faults; nothing was applied", broken[0], len(broken)-1)
-}
-
-func (e *Engine) checkItem(it item, opts plan.Set) error {
-	if it.desired.problem != nil || it.inSync() || it.desired.resource.Resource == "" || opts.Has("Validate=false") {
-		return it.desired.problem
-	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(e.body(it.desired)); err != nil {
-		return at(it.desired.Object, err)
-	}
-	if err := e.schemas(u); err != nil {
-		return at(it.desired.Object, err)
-	}
-	return nil
-}
-
-// namespace makes the destination namespace where the options ask for it and it is not there.
-func (e *Engine) namespace(ctx context.Context, l *look, opts plan.Set) error {
-	name := l.app.Spec.Destination.Namespace
-	if !opts.Has("CreateNamespace=true") || name == "" {
-		return nil
-	}
-	k := manifest.Key{Kind: "Namespace", Name: name}
-	if _, declared := l.set.byKey[k]; declared {
-		return nil
-	}
-	if err := e.cluster.Watch(ctx, k.GroupKind()); err != nil {
-		return err
-	}
-	meta := (*v1alpha1.ManagedNamespaceMetadata)(nil)
-	if l.app.Spec.SyncPolicy != nil {
-		meta = l.app.Spec.SyncPolicy.ManagedNamespaceMetadata
-	}
-	exists := e.cluster.Exists(k)
-	if exists && meta == nil {
-		return nil
-	}
-	if meta == nil {
-		meta = &v1alpha1.ManagedNamespaceMetadata{}
-	}
-	return e.writer.Namespace(ctx, name, meta.Labels, meta.Annotations)
 }
 
 // plan orders the operation's tasks.
@@ -426,56 +361,6 @@ func propagation(opts plan.Set) metav1.DeletionPropagation {
 		return metav1.DeletePropagationOrphan
 	}
 	return metav1.DeletePropagationForeground
-}
-
-// How long a CustomResourceDefinition may take until its kind is served, and how often that is asked.
-const (
-	establishTimeout = 20 * time.Second
-	establishPause   = 30 * time.Millisecond
-)
-
-// established waits until the kinds that the group's definitions define are served, and gives the objects of these kinds
-// their resource.
-func (e *Engine) established(ctx context.Context, l *look, group []plan.Task) error {
-	waits := false
-	for _, t := range group {
-		waits = waits || t.Action == plan.Apply && t.Key.Kind == "CustomResourceDefinition"
-	}
-	if !waits {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
-	defer cancel()
-	tick := time.NewTicker(establishPause)
-	defer tick.Stop()
-	for {
-		e.cluster.Invalidate()
-		missing := e.place(l)
-		if missing == (schema.GroupVersionKind{}) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("kind %s is not served %s after its definition was applied", missing, establishTimeout)
-		case <-tick.C:
-		}
-	}
-}
-
-// place gives objects of kinds that are served by now their resource; it answers a kind that is still not served.
-func (e *Engine) place(l *look) schema.GroupVersionKind {
-	for i := range l.set.objects {
-		d := &l.set.objects[i]
-		if d.resource.Resource != "" || d.problem != nil {
-			continue
-		}
-		res, err := e.cluster.Kind(d.GroupVersionKind())
-		if err != nil {
-			return d.GroupVersionKind()
-		}
-		d.resource = res
-	}
-	return schema.GroupVersionKind{}
 }
 
 // unsettled tells what of a step the next one has to wait for, or what of it is broken.
