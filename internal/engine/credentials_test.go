@@ -1,9 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,12 +69,10 @@ func TestAPIServerAway(t *testing.T) {
 		return "log says nothing", strings.Contains(w.log.String(), "connection refused")
 	})
 	w.cluster.Fault(t, "restart", "kube-apiserver")
-	deadline := time.Now().Add(2 * time.Minute)
-	for time.Now().Before(deadline) && t.Context().Err() == nil {
-		if _, err := w.apps().Get(t.Context(), "s", metav1.GetOptions{}); err == nil {
-			break
-		}
-	}
+	w.until("API server back", func() (string, bool) {
+		_, err := w.apps().List(t.Context(), metav1.ListOptions{})
+		return fmt.Sprint(err), err == nil
+	})
 	w.settled("s", sha)
 	after, err := w.resource("v1", "configmaps").Get(t.Context(), "b", metav1.GetOptions{})
 	if err != nil {
