@@ -23,6 +23,8 @@ const FloorRole = "role-floor"
 // outcome is what one round has come to.
 type outcome struct {
 	wall, cpu time.Duration
+	// whole is the processor time of everything that the benchmark started: control plane, git server and observer, too.
+	whole time.Duration
 	// memory is the highest sum of Pss in bytes.
 	memory int64
 	// writes to the API server on Applications and their objects, the creation of Applications included.
@@ -121,7 +123,7 @@ func (t *trial) clock(ctx context.Context, s setup) (o outcome, err error) {
 	if o.cpu, err = s.sampler.CPU(); err != nil {
 		return o, err
 	}
-	if o.elsewhere, err = others.share(); err != nil {
+	if o.whole, o.elsewhere, err = others.since(); err != nil {
 		return o, err
 	}
 	if err := <-written; err != nil {
@@ -196,13 +198,15 @@ func startElsewhere() (e elsewhere, err error) {
 	return e, err
 }
 
-func (e elsewhere) share() (float64, error) {
+// since gives our own processor time since the start, and the others' share of the machine.
+func (e elsewhere) since() (own time.Duration, others float64, err error) {
 	now, err := startElsewhere()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	busy := (now.machine - e.machine) - (now.ours - e.ours)
-	return max(0, busy.Seconds()/now.began.Sub(e.began).Seconds()/float64(cores())), nil
+	own = now.ours - e.ours
+	rest := now.machine - e.machine - own
+	return own, max(0, rest.Seconds()/now.began.Sub(e.began).Seconds()/float64(cores())), nil
 }
 
 // inStepMeasures are the medians of the rounds.
@@ -222,13 +226,8 @@ func (t *trial) inStepMeasures(floors, ours []outcome) []report.Measure {
 		return m
 	}
 	apps := float64(t.Spec.Applications)
-	for _, list := range [][]outcome{floors, ours} {
-		for _, o := range list {
-			if o.elsewhere > 0.05 {
-				t.note("other programs had %.0f%% of the machine during a round of %.1f s: the numbers are worse than they should be", 100*o.elsewhere, o.wall.Seconds())
-			}
-		}
-	}
+	t.noteDisturbed("the floor", floors)
+	t.noteDisturbed("Lockstep", ours)
 	if len(floors) > 0 && len(ours) > 0 {
 		t.note("status of one Application: %d bytes written by the floor, %d by Lockstep", floors[0].statusSize, ours[0].statusSize)
 	}
@@ -239,10 +238,22 @@ func (t *trial) inStepMeasures(floors, ours []outcome) []report.Measure {
 		}, func(o outcome) float64 { return o.wall.Seconds() }),
 		line(report.Measure{Name: "CPU until in step", Unit: "s", Later: t.atThousand(20)},
 			func(o outcome) float64 { return o.cpu.Seconds() }),
+		line(report.Measure{Name: "CPU with control plane, git, observer", Unit: "s"},
+			func(o outcome) float64 { return o.whole.Seconds() }),
 		line(report.Measure{Name: "memory until in step", Unit: "MB", Later: t.atThousand(200)},
 			func(o outcome) float64 { return float64(o.memory) / (1 << 20) }),
 		line(report.Measure{Name: "writes for one application", Note: breakdown(ours)},
 			func(o outcome) float64 { return float64(o.writes.Total()) / apps }),
+	}
+}
+
+// noteDisturbed names the rounds in which other programs took more than 5% of the machine.
+func (t *trial) noteDisturbed(whose string, rounds []outcome) {
+	for n, o := range rounds {
+		if o.elsewhere > 0.05 {
+			t.note("other programs had %.0f%% of the machine during round %d of %s (%.1f s): its time is longer than it should be",
+				100*o.elsewhere, n+1, whose, o.wall.Seconds())
+		}
 	}
 }
 
