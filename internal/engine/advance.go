@@ -42,6 +42,7 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	opts := syncOptions(t.app, r.op.Sync)
 	t.prune, t.only = r.op.Sync.Prune, r.op.Sync.Resources
 	t.install, t.hooks = r.install(t), r.hooks(t.set)
+	t.approved = approved(t.app, r.started.Time)
 	if !r.checked {
 		if broken := e.validate(t, opts); broken != "" {
 			return e.fail(st, t, broken, true), nil
@@ -72,6 +73,9 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	}
 	if r.failing != "" {
 		return e.failed(ctx, st, t, plan.Plan{}, r.failing), nil
+	}
+	if len(steps.Unconfirmed) > 0 {
+		return outcome{state: r.state(t, v1alpha1.OperationRunning, confirmation("prune", steps.Unconfirmed))}, nil
 	}
 	e.cleanHooks(ctx, st, t, plan.HookSucceeded, false)
 	if t != l { // what the spec asks for is compared again with what is now in the cluster
@@ -200,7 +204,7 @@ func (l *look) plan(opts plan.Set) plan.Plan {
 		}
 		extra = append(extra, plan.Extra{Key: x.Key, Annotations: x.Steering, Reason: reason})
 	}
-	o := plan.Options{Install: l.install, Prune: l.prune, PruneLast: opts.Has("PruneLast=true"), NoPrune: opts.Has("Prune=false")}
+	o := plan.Options{Install: l.install, Prune: l.prune, PruneLast: opts.Has("PruneLast=true"), NoPrune: opts.Has("Prune=false"), Confirm: opts.Has("Prune=confirm"), Approved: l.approved}
 	if len(l.only) > 0 {
 		o.Only = func(k manifest.Key) bool { return selects(l.only, k) }
 	}

@@ -53,7 +53,10 @@ func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Applicatio
 	if finalizer == backgroundFinalizer {
 		opts["PrunePropagationPolicy=background"] = true
 	}
-	l.extras = slices.DeleteFunc(l.extras, staysBehind)
+	l.extras = slices.DeleteFunc(l.extras, func(x cluster.Live) bool { return staysBehind(app, x) })
+	if keys := unconfirmed(l.extras, app); len(keys) > 0 {
+		return e.blocked(ctx, st, app, &waitsForPerson{confirmation("delete", keys)})
+	}
 	st.running = newRunning(v1alpha1.Operation{}, e.opts.Now())
 	defer func() { st.running = nil }()
 	steps := l.plan(opts)
@@ -98,11 +101,34 @@ func cascade(app *v1alpha1.Application) string {
 
 // staysBehind are objects that no deletion of an application takes: definitions, for everything of their kind would go
 // with them, and what says so itself.
-func staysBehind(x cluster.Live) bool {
+func staysBehind(app *v1alpha1.Application, x cluster.Live) bool {
 	options := plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation])
+	if p := app.Spec.SyncPolicy; p != nil && plan.SetOf(p.SyncOptions).Has("Delete=false") && !options.Has("Delete=true") {
+		return true
+	}
 	return x.Key.Kind == "CustomResourceDefinition" || options.Has("Delete=false") ||
 		strings.TrimSpace(x.Steering["helm.sh/resource-policy"]) == "keep"
 }
+
+// unconfirmed are the objects that only a person's word since the deletion lets go.
+func unconfirmed(extras []cluster.Live, app *v1alpha1.Application) []manifest.Key {
+	if approved(app, app.DeletionTimestamp.Time) {
+		return nil
+	}
+	all := app.Spec.SyncPolicy != nil && plan.SetOf(app.Spec.SyncPolicy.SyncOptions).Has("Delete=confirm")
+	var keys []manifest.Key
+	for _, x := range extras {
+		if all || plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation]).Has("Delete=confirm") {
+			keys = append(keys, x.Key)
+		}
+	}
+	return keys
+}
+
+// waitsForPerson is no fault: nothing is tried again before somebody acts.
+type waitsForPerson struct{ message string }
+
+func (e *waitsForPerson) Error() string { return e.message }
 
 // blocked says in the status why the deletion does not go on.
 func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Application, cause error) error {
@@ -119,7 +145,8 @@ func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Applicati
 	if err == nil && patch != nil {
 		err = e.write(ctx, st.key, app, patch)
 	}
-	if err != nil {
+	var person *waitsForPerson
+	if err != nil || errors.As(cause, &person) {
 		return err
 	}
 	return cause

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -10,6 +12,25 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
 )
+
+// ApprovedAnnotation on an Application holds the time at which a person confirmed what needs confirmation.
+const ApprovedAnnotation = "argocd.argoproj.io/deletion-approved"
+
+// approved tells whether a person confirmed at since or later.
+func approved(app *v1alpha1.Application, since time.Time) bool {
+	at, err := time.Parse(time.RFC3339, app.Annotations[ApprovedAnnotation])
+	return err == nil && !at.Before(since.Truncate(time.Second))
+}
+
+// confirmation says what waits for a person and how to say yes.
+func confirmation(what string, keys []manifest.Key) string {
+	names := make([]string, 0, len(keys))
+	for _, k := range keys {
+		names = append(names, k.String())
+	}
+	return fmt.Sprintf("waiting for a confirmation to %s %s: set the annotation %s to the current time (RFC 3339)",
+		what, strings.Join(names, ", "), ApprovedAnnotation)
+}
 
 // validate says what makes the sync impossible before anything is touched; empty when nothing does.
 func (e *Engine) validate(l *look, opts plan.Set) string {

@@ -46,6 +46,8 @@ type look struct {
 	// hooks are those that the operation runs; install tells that it is the first deployment.
 	hooks   []desired
 	install bool
+	// approved tells that a person has confirmed the deletions since the operation began.
+	approved bool
 	// shared names, by extra object, another application that declares it.
 	shared map[manifest.Key]string
 }

@@ -52,6 +52,8 @@ type Options struct {
 	PruneLast bool
 	// NoPrune is the application's Prune=false.
 	NoPrune bool
+	// Confirm is the application's Prune=confirm; Approved tells that a person has confirmed since the sync began.
+	Confirm, Approved bool
 	// OutOfSyncOnly skips objects that are in sync.
 	OutOfSyncOnly bool
 	// Install tells that the application was never deployed; it decides between Helm's install and upgrade hooks.
@@ -84,6 +86,8 @@ type Plan struct {
 	Steps []Step
 	// OnFail runs when a step failed.
 	OnFail []Step
+	// Unconfirmed are objects whose prune waits for a person's word.
+	Unconfirmed []manifest.Key
 	// Kept are objects that would be pruned and are not, with the reason.
 	Kept []Kept
 }
@@ -103,12 +107,13 @@ func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 // OnFail; they run only when something failed.
 func Make(desired, hooks []Desired, extra []Extra, opts Options) Plan {
 	tasks := applyTasks(desired, opts)
+	extra, unconfirmed := confirmed(extra, opts)
 	prunes, kept := pruneTasks(extra, opts, lastWave(tasks))
 	all := append(append(prunes, tasks...), hookTasks(hooks, opts)...)
 	for i := range all {
 		all[i].Phase = cmp.Or(all[i].Phase, Sync)
 	}
-	p := Plan{Steps: arrange(all), Kept: kept}
+	p := Plan{Steps: arrange(all), Kept: kept, Unconfirmed: unconfirmed}
 	if at := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Phase == SyncFail }); at >= 0 {
 		p.Steps, p.OnFail = p.Steps[:at:at], p.Steps[at:]
 	}
@@ -187,6 +192,21 @@ func pruneTasks(extra []Extra, opts Options, last int) ([]Task, []Kept) {
 	}
 	mirror(tasks, last)
 	return tasks, kept
+}
+
+// confirmed takes out what may be pruned only after a person has said so.
+func confirmed(extra []Extra, opts Options) (rest []Extra, unconfirmed []manifest.Key) {
+	for _, e := range extra {
+		options := ParseOptions(e.Annotations[SyncOptionsAnnotation])
+		asks := options.Has("Prune=confirm") || opts.Confirm && !options.Has("Prune=true") && !options.Has("Prune=false")
+		selected := opts.Only == nil || opts.Only(e.Key)
+		if asks && selected && opts.Prune && !opts.Approved && e.Reason == "" {
+			unconfirmed = append(unconfirmed, e.Key)
+			continue
+		}
+		rest = append(rest, e)
+	}
+	return rest, unconfirmed
 }
 
 func keepReason(e Extra, options Set, opts Options) string {
