@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,10 +19,29 @@ type report struct {
 
 // where is the source of a subject, as a reader finds it.
 func (r result) where() string {
-	if r.chart != nil {
-		return r.Repository
+	place := r.Repository
+	if place == "" {
+		place = strings.TrimPrefix(r.from.url.Path, "/") + "/" + r.Path
 	}
-	return strings.TrimPrefix(r.from.url.Path, "/") + "/" + r.Path
+	if h := r.Source.Helm; h != nil && (h.ValuesObject != nil || h.Values != "" || len(h.Parameters) > 0) {
+		place += " with values"
+	}
+	return place
+}
+
+// commits lists what was taken from a checkout: the commit that is checked out, and those of other branches and tags.
+func (r report) commits(c *checkout) []string {
+	list := []string{c.head}
+	for _, one := range r.results {
+		text := one.commit + " (" + one.Ref + ")"
+		if one.from == c && one.Ref != "" && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	if len(list) > 1 && !slices.ContainsFunc(r.results, func(one result) bool { return one.from == c && one.Ref == "" }) {
+		list = list[1:]
+	}
+	return list
 }
 
 func (r result) cells() []string {
@@ -85,8 +105,11 @@ func (r report) markdown(w io.Writer) {
 	fmt.Fprintln(w, "| Repository | Commit |")
 	fmt.Fprintln(w, "|---|---|")
 	for _, c := range r.checkouts {
-		fmt.Fprintf(w, "| %s | %s |\n", c.url, c.head)
+		fmt.Fprintf(w, "| %s | %s |\n", c.url, strings.Join(r.commits(c), ", "))
 	}
+	fmt.Fprint(w, "\nCharts are packaged from these sources and served under the URL that they are published at; what `dev/tryout/public.yaml`\n"+
+		"says of versions and values holds. The time is from the creation of the application until it is Synced and Healthy. A second\n"+
+		"sync after a look without caches must write nothing.\n")
 	fmt.Fprintf(w, "\n| %s |\n|%s\n", strings.Join(head(), " | "), strings.Repeat("---|", len(head())))
 	for _, one := range r.results {
 		if one.err == nil {
