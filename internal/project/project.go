@@ -16,7 +16,7 @@ import (
 // ErrForbidden is the kind of every refusal.
 var ErrForbidden = errors.New("not permitted by the project")
 
-// Rules are the rules of one project. The zero value permits nothing.
+// Rules are the rules of one project. The zero value permits no source, no destination and no cluster-scoped kind.
 type Rules struct {
 	name string
 	spec v1alpha1.AppProjectSpec
@@ -42,40 +42,25 @@ func (r Rules) Source(url string) error {
 	return fmt.Errorf("repository %s is %w %s; add it to sourceRepos", url, ErrForbidden, r.name)
 }
 
-// allowed tells whether some pattern matches and no pattern that starts with ! does.
+// allowed tells whether some pattern matches and no pattern that starts with ! refuses. One that starts with ! matches
+// whatever it does not refuse, as in Argo CD: alone it permits everything else.
 func allowed(patterns []string, match func(string) bool) bool {
 	ok := false
 	for _, p := range patterns {
-		if deny, isDeny := strings.CutPrefix(p, "!"); isDeny {
-			if match(deny) {
-				return false
-			}
-			continue
+		deny, isDeny := strings.CutPrefix(p, "!")
+		matches := match(deny)
+		if isDeny && matches {
+			return false
 		}
-		ok = ok || match(p)
+		ok = ok || matches || isDeny
 	}
 	return ok
 }
 
-// matchURL matches with / as separator; a lone * matches everything. The .git suffix and a slash at the end are no part
-// of what is compared, for both name one repository.
-func matchURL(pattern, url string) bool {
-	return pattern == "*" || glob(trimURL(pattern), trimURL(url))
-}
-
-func trimURL(s string) string {
-	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(s, "/"), ".git"))
-}
-
-// glob matches with / as the separator; a pattern that is no glob matches itself only.
-func glob(pattern, s string) bool {
-	ok, err := doublestar.Match(pattern, s)
-	return err == nil && ok || pattern == s
-}
-
-// loose matches without separators: * stands for anything.
+// loose matches without separators: * stands for anything. A pattern that is none matches itself only.
 func loose(pattern, s string) bool {
-	return glob(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(s, "/", "\x01"))
+	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(s, "/", "\x01"))
+	return err == nil && ok || pattern == s
 }
 
 // Cluster is a destination by both of its names.
@@ -84,15 +69,15 @@ type Cluster struct {
 }
 
 // Destination says why a cluster and namespace may not be used; nil when they may. An empty namespace is that of
-// cluster-scoped objects and matches every rule for the cluster.
+// cluster-scoped objects: it matches every rule for the cluster, and no rule for a namespace refuses it.
 func (r Rules) Destination(c Cluster, namespace string) error {
 	ok := false
 	for _, d := range r.spec.Destinations {
-		matches, denies := destination(d, c, namespace)
-		if denies && matches {
+		permits, refuses := destination(d, c, namespace)
+		if refuses {
 			return r.noDestination(c, namespace)
 		}
-		ok = ok || matches
+		ok = ok || permits
 	}
 	if ok {
 		return nil
@@ -111,13 +96,31 @@ func pick(a, b string) string {
 	return b
 }
 
-// destination matches one rule; denies tells that a part of it starts with !, so that a match forbids.
-func destination(d v1alpha1.ApplicationDestination, c Cluster, namespace string) (matches, denies bool) {
-	server, denyServer := strings.CutPrefix(d.Server, "!")
-	name, denyName := strings.CutPrefix(d.Name, "!")
-	ns, denyNS := strings.CutPrefix(d.Namespace, "!")
-	cluster := d.Server != "" && loose(trimServer(server), trimServer(c.Server)) || d.Name != "" && loose(name, c.Name)
-	return cluster && (namespace == "" || loose(ns, namespace)), denyServer || denyName || denyNS
+// destination holds one rule against a cluster and namespace. A part that starts with ! matches whatever it does not name;
+// what it names is refused, where the rule's other part matches.
+func destination(d v1alpha1.ApplicationDestination, c Cluster, namespace string) (permits, refuses bool) {
+	server := part{pattern: trimServer(d.Server), value: trimServer(c.Server)}
+	name := part{pattern: d.Name, value: c.Name}
+	cluster := server.matches() || name.matches()
+	denied := server.refuses() || name.refuses()
+	if namespace == "" {
+		return cluster && !denied, denied
+	}
+	ns := part{pattern: d.Namespace, value: namespace}
+	return cluster && !denied && ns.matches(), denied && ns.matches() || cluster && ns.refuses()
+}
+
+// part is one pattern of a destination and what it is held against.
+type part struct{ pattern, value string }
+
+func (p part) matches() bool {
+	deny, isDeny := strings.CutPrefix(p.pattern, "!")
+	return p.pattern != "" && loose(deny, p.value) != isDeny
+}
+
+func (p part) refuses() bool {
+	deny, isDeny := strings.CutPrefix(p.pattern, "!")
+	return isDeny && loose(deny, p.value)
 }
 
 func trimServer(s string) string { return strings.ToLower(strings.TrimSuffix(s, "/")) }
