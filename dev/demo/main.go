@@ -28,7 +28,10 @@ type options struct {
 	slow float64
 }
 
-func main() {
+func main() { os.Exit(program()) }
+
+// program returns the exit code.
+func program() int {
 	o := options{alone: os.Getenv("CI") == "true"}
 	flag.StringVar(&o.lockstep, "lockstep", "", "binary of lockstep to show (default: build it)")
 	flag.Float64Var(&o.slow, "slow", 1, "factor on the time that each step may take")
@@ -44,15 +47,15 @@ func main() {
 		return width
 	})
 	err := run(ctx, o, s)
-	stop()
 	switch {
 	case errors.Is(err, errInterrupted):
 		fmt.Fprintln(os.Stderr, "demo: interrupted; everything it started is stopped")
-		os.Exit(130)
+		return 130
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "demo: %v\n", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 var errInterrupted = errors.New("interrupted")

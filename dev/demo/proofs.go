@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -29,6 +30,8 @@ const (
 	handEdited = 5
 	// hold is how long the cluster is looked at for something that must not happen.
 	hold = 3 * time.Second
+	// restoreWithin is how long it may take to come back from a push that was refused.
+	restoreWithin = 20 * time.Second
 )
 
 // proofs change Git or the cluster and show what comes of it.
@@ -193,9 +196,14 @@ func (st *stage) refused(ctx context.Context, files map[string]string, message s
 	return nil
 }
 
-// restore pushes the original files and waits until everything is in step again. It is given the act's context, whose
-// time counts, and reports on its own: the act has already shown its point.
+// restore pushes the original files and waits until everything is in step again. It reports on its own: the act has
+// already shown its point, or not. It has time of its own, so that an act that missed its time does not spoil the next.
 func (st *stage) restore(ctx context.Context, files map[string]string) {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // everything is about to end
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreWithin)
+	defer cancel()
 	original := map[string]string{}
 	for name := range files {
 		data, known := st.files[name]

@@ -52,10 +52,14 @@ func (s *show) play(ctx context.Context, slow float64, acts []act) (missed int, 
 		started := time.Now()
 		err := a.run(limited)
 		took := time.Since(started)
-		cancel()
 		if ctx.Err() != nil {
+			cancel()
 			return missed, context.Cause(ctx)
 		}
+		if err != nil && limited.Err() != nil {
+			err = fmt.Errorf("not within %s: %w", limit, err)
+		}
+		cancel()
 		s.results = append(s.results, result{a.title, took, limit, err})
 		s.verdict(err, took, limit)
 		if err != nil && a.needed {

@@ -101,6 +101,9 @@ func (st *stage) startGit(context.Context) (err error) {
 		return err
 	}
 	head, err := repo.Resolve("main")
+	if err != nil {
+		return err
+	}
 	st.show.say("%s, branch main at %s", repo.URL(), short(head))
 	st.forge, err = local.NewForge(repo)
 	return err

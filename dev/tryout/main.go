@@ -48,7 +48,10 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-func main() {
+func main() { os.Exit(program()) }
+
+// program returns the exit code.
+func program() int {
 	var o options
 	flag.Var(&o.from, "from", "checkout or bare repository: DIR, or DIR=URL where it does not know its public URL; may be given several times")
 	flag.Var(&o.paths, "path", "deploy only folders that match this glob (** matches any number of them); may be given several times")
@@ -62,12 +65,11 @@ func main() {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // the Helm library tells of every link that it follows
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, o)
-	stop()
-	if err != nil {
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintf(os.Stderr, "tryout: %v\n", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func run(ctx context.Context, o options) (err error) {

@@ -179,5 +179,6 @@ func (c *packed) metadata() (map[string]any, error) {
 		return nil, err
 	}
 	m := map[string]any{}
-	return m, json.Unmarshal(data, &m)
+	err = json.Unmarshal(data, &m)
+	return m, err
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,7 +53,11 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // ended describes an end that nobody asked for.
 func (p *Process) ended(log string) error {
-	return fmt.Errorf("%s: ended by itself (%v); its last words:\n%s", p.name, p.err, Tail(log, 15))
+	err := p.err
+	if err == nil {
+		err = errors.New("without an error")
+	}
+	return fmt.Errorf("%s: ended by itself (%w); its last words:\n%s", p.name, err, Tail(log, 15))
 }
 
 // Stop asks the program to end, ends it after limit and waits for it. A second call does nothing.
