@@ -62,7 +62,9 @@ func HookPhases(annotations map[string]string, install bool) []Phase {
 		for _, name := range fields(own) {
 			switch p := Phase(name); p {
 			case PreSync, Sync, PostSync, SyncFail, PreDelete, PostDelete:
-				phases = append(phases, p)
+				if !slices.Contains(phases, p) {
+					phases = append(phases, p)
+				}
 			}
 		}
 		return phases

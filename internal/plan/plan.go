@@ -106,13 +106,11 @@ func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 // Hooks are left out by giving none: in a selective sync and with the strategy apply. Steps of the phase SyncFail are in
 // OnFail; they run only when something failed.
 func Make(desired, hooks []Desired, extra []Extra, opts Options) Plan {
-	tasks := applyTasks(desired, opts)
+	tasks := append(applyTasks(desired, opts), hookTasks(hooks, opts)...)
+	moveForward(tasks)
 	extra, unconfirmed := confirmed(extra, opts)
-	prunes, kept := pruneTasks(extra, opts, lastWave(tasks))
-	all := append(append(prunes, tasks...), hookTasks(hooks, opts)...)
-	for i := range all {
-		all[i].Phase = cmp.Or(all[i].Phase, Sync)
-	}
+	prunes, kept := pruneTasks(extra, opts, tasks)
+	all := slices.Concat(prunes, tasks)
 	p := Plan{Steps: arrange(all), Kept: kept, Unconfirmed: unconfirmed}
 	if at := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Phase == SyncFail }); at >= 0 {
 		p.Steps, p.OnFail = p.Steps[:at:at], p.Steps[at:]
@@ -128,40 +126,45 @@ func applyTasks(desired []Desired, opts Options) []Task {
 		if opts.Only != nil && !opts.Only(key) || opts.OutOfSyncOnly && d.InSync {
 			continue
 		}
-		tasks = append(tasks, Task{Action: Apply, Key: key, Object: &d.Object, Wave: Wave(d.GetAnnotations())})
+		tasks = append(tasks, Task{Action: Apply, Key: key, Object: &d.Object, Phase: Sync, Wave: Wave(d.GetAnnotations())})
 	}
-	moveForward(tasks)
 	return tasks
 }
 
-// moveForward puts a Namespace before the first object that lives in it, and a CRD before the first object of its kind:
-// the order people mean, whatever their waves say.
+// moveForward puts a Namespace before the first object that lives in it, and a CRD before the first object of its kind,
+// hooks included: the order people mean, whatever their phases and waves say.
 func moveForward(tasks []Task) {
-	firstIn := map[string]int{}
-	firstOf := map[string]int{}
-	note := func(m map[string]int, k string, wave int) {
-		if w, ok := m[k]; !ok || wave < w {
-			m[k] = wave
+	firstIn := map[string]*Task{}
+	firstOf := map[string]*Task{}
+	note := func(m map[string]*Task, k string, t *Task) {
+		if first := m[k]; first == nil || t.before(first) {
+			m[k] = t
 		}
-	}
-	for _, t := range tasks {
-		note(firstIn, t.Key.Namespace, t.Wave)
-		note(firstOf, t.Key.Group+"/"+t.Key.Kind, t.Wave)
 	}
 	for i := range tasks {
 		t := &tasks[i]
-		switch t.Key.Kind {
-		case "Namespace":
-			if w, ok := firstIn[t.Key.Name]; ok && w < t.Wave {
-				t.Wave = w
-			}
-		case "CustomResourceDefinition":
+		note(firstIn, t.Key.Namespace, t)
+		note(firstOf, t.Key.Group+"/"+t.Key.Kind, t)
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		var first *Task
+		switch {
+		case t.Action != Apply:
+		case t.Key.Group == "" && t.Key.Kind == "Namespace":
+			first = firstIn[t.Key.Name]
+		case t.Key.Group == "apiextensions.k8s.io" && t.Key.Kind == "CustomResourceDefinition":
 			group, kind := crdKind(t.Object)
-			if w, ok := firstOf[group+"/"+kind]; ok && w < t.Wave {
-				t.Wave = w
-			}
+			first = firstOf[group+"/"+kind]
+		}
+		if first != nil && first.before(t) {
+			t.Phase, t.Wave = first.Phase, first.Wave
 		}
 	}
+}
+
+func (t *Task) before(other *Task) bool {
+	return cmp.Or(cmp.Compare(t.Phase.rank(), other.Phase.rank()), cmp.Compare(t.Wave, other.Wave)) < 0
 }
 
 func crdKind(o *manifest.Object) (group, kind string) {
@@ -172,8 +175,8 @@ func crdKind(o *manifest.Object) (group, kind string) {
 	return group, kind
 }
 
-func pruneTasks(extra []Extra, opts Options, last int) ([]Task, []Kept) {
-	var tasks []Task
+func pruneTasks(extra []Extra, opts Options, others []Task) ([]Task, []Kept) {
+	var mirrored, last []Task
 	var kept []Kept
 	for _, e := range extra {
 		if opts.Only != nil && !opts.Only(e.Key) {
@@ -184,14 +187,19 @@ func pruneTasks(extra []Extra, opts Options, last int) ([]Task, []Kept) {
 			kept = append(kept, Kept{Key: e.Key, Reason: reason})
 			continue
 		}
-		wave := Wave(e.Annotations)
+		t := Task{Action: Prune, Key: e.Key, Phase: Sync, Wave: Wave(e.Annotations)}
 		if opts.PruneLast || options.Has("PruneLast=true") {
-			wave = last + 1
+			last = append(last, t)
+		} else {
+			mirrored = append(mirrored, t)
 		}
-		tasks = append(tasks, Task{Action: Prune, Key: e.Key, Wave: wave})
 	}
-	mirror(tasks, last)
-	return tasks, kept
+	mirror(mirrored)
+	behind := lastWave(slices.Concat(mirrored, others)) + 1
+	for i := range last {
+		last[i].Wave = behind
+	}
+	return append(mirrored, last...), kept
 }
 
 // confirmed takes out what may be pruned only after a person has said so.
@@ -222,26 +230,25 @@ func keepReason(e Extra, options Set, opts Options) string {
 }
 
 // mirror reverses the waves of the prunes among themselves: what was created last goes first.
-func mirror(tasks []Task, last int) {
+func mirror(tasks []Task) {
 	var waves []int
 	for _, t := range tasks {
-		if t.Wave <= last && !slices.Contains(waves, t.Wave) {
+		if !slices.Contains(waves, t.Wave) {
 			waves = append(waves, t.Wave)
 		}
 	}
 	slices.Sort(waves)
 	for i := range tasks {
-		if at := slices.Index(waves, tasks[i].Wave); at >= 0 {
-			tasks[i].Wave = waves[len(waves)-1-at]
-		}
+		tasks[i].Wave = waves[len(waves)-1-slices.Index(waves, tasks[i].Wave)]
 	}
 }
 
+// lastWave is the last wave of the phase Sync; 0 when there is none.
 func lastWave(tasks []Task) int {
-	last := 0
-	for i, t := range tasks {
-		if i == 0 || t.Wave > last {
-			last = t.Wave
+	last, any := 0, false
+	for _, t := range tasks {
+		if t.Phase == Sync && (!any || t.Wave > last) {
+			last, any = t.Wave, true
 		}
 	}
 	return last
