@@ -6,6 +6,8 @@
 package record
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +32,9 @@ func Open(dir string) (*Store, error) {
 	}
 	return &Store{dir: dir}, nil
 }
+
+// longestName is how long a file's name may be: file systems take 255 bytes, and an application's name alone may have 253.
+const longestName = 160
 
 // Proofs by object.
 type Proofs map[manifest.Key]compare.Pair
@@ -88,5 +93,10 @@ func (s *Store) Drop(application string) error {
 }
 
 func (s *Store) file(application string) string {
-	return filepath.Join(s.dir, url.PathEscape(application)+".json")
+	name := url.PathEscape(application)
+	if len(name) > longestName {
+		sum := sha256.Sum256([]byte(application))
+		name = name[:longestName/2] + "~" + hex.EncodeToString(sum[:])
+	}
+	return filepath.Join(s.dir, name+".json")
 }
