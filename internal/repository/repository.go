@@ -5,6 +5,7 @@
 package repository
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -119,23 +120,53 @@ func (s *Set) Find(url, project string) Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	key := git.Normalize(url)
-	found := Entry{URL: url}
-	for _, e := range s.bySecret {
-		if !e.Template && git.Normalize(e.URL) == key && (e.Project == "" || e.Project == project) {
-			if found.Kind == "" || e.Project != "" {
-				found = e
-			}
+	found, _ := s.best(project, func(e Entry) int {
+		if e.Template || git.Normalize(e.URL) != key {
+			return 0
 		}
-	}
+		return 1
+	})
 	if !found.hasCredentials() {
-		if t, ok := s.template(url, project); ok {
-			t.Kind, t.Name, t.Proxy, t.NoProxy = pick(found.Kind, t.Kind), found.Name, pick(found.Proxy, t.Proxy), pick(found.NoProxy, t.NoProxy)
-			t.Insecure, t.IgnoreHostKey = t.Insecure || found.Insecure, t.IgnoreHostKey || found.IgnoreHostKey
-			found = t
-		}
+		found = s.fromTemplate(found, url, project)
 	}
 	found.URL = url
 	return found
+}
+
+// best is the entry for project that score gives most; 0 leaves it out. Among equals the project's own comes first, then the
+// order of the Secrets' names decides, so that the answer is the same every time.
+func (s *Set) best(project string, score func(Entry) int) (best Entry, ok bool) {
+	most := 0
+	for _, secret := range slices.Sorted(maps.Keys(s.bySecret)) {
+		e := s.bySecret[secret]
+		if e.Project != "" && e.Project != project {
+			continue
+		}
+		n := score(e)
+		if n > most || n > 0 && n == most && e.Project != "" && best.Project == "" {
+			best, most, ok = e, n, true
+		}
+	}
+	return best, ok
+}
+
+// fromTemplate gives an entry without credentials those of the template with the longest matching prefix; what the entry
+// itself says stays.
+func (s *Set) fromTemplate(e Entry, url, project string) Entry {
+	t, ok := s.best(project, func(t Entry) int {
+		if !t.Template || !hasPrefix(url, t.URL) {
+			return 0
+		}
+		return len(t.URL)
+	})
+	if !ok {
+		return e
+	}
+	t.Template, t.Kind, t.Name, t.Project = false, pick(e.Kind, t.Kind), e.Name, pick(e.Project, t.Project)
+	t.Proxy, t.NoProxy = pick(e.Proxy, t.Proxy), pick(e.NoProxy, t.NoProxy)
+	t.Insecure, t.IgnoreHostKey = t.Insecure || e.Insecure, t.IgnoreHostKey || e.IgnoreHostKey
+	t.ForceBasicAuth, t.PlainHTTP = t.ForceBasicAuth || e.ForceBasicAuth, t.PlainHTTP || e.PlainHTTP
+	return t
 }
 
 func pick(a, b string) string {
@@ -145,20 +176,23 @@ func pick(a, b string) string {
 	return b
 }
 
-func (s *Set) template(url, project string) (Entry, bool) {
-	var best Entry
-	for _, e := range s.bySecret {
-		if e.Template && hasPrefix(url, e.URL) && (e.Project == "" || e.Project == project) && len(e.URL) > len(best.URL) {
-			best = e
-		}
-	}
-	return best, best.URL != ""
-}
-
-// hasPrefix matches whole path elements, so that credentials for …/team do not go to …/team-other.
+// hasPrefix matches whole path elements, so that credentials for …/team do not go to …/team-other, nor those of a host to
+// another one.
 func hasPrefix(url, prefix string) bool {
 	rest, ok := strings.CutPrefix(strings.ToLower(url), strings.ToLower(prefix))
-	return ok && (rest == "" || strings.HasSuffix(prefix, "/") || strings.HasSuffix(prefix, ":") || rest[0] == '/' || rest == ".git")
+	switch {
+	case !ok:
+		return false
+	case rest == "", strings.HasSuffix(prefix, "/"), strings.HasSuffix(prefix, ":"), rest[0] == '/':
+		return true
+	}
+	// The .git of a repository belongs to its name, that of a host makes it another one.
+	_, place, ok := strings.Cut(prefix, "://")
+	if !ok {
+		place = strings.Replace(prefix, ":", "/", 1)
+	}
+	_, path, _ := strings.Cut(place, "/")
+	return rest == ".git" && path != ""
 }
 
 // Git is the entry as the git link wants it.
@@ -186,9 +220,10 @@ func hostOf(url string) string {
 		rest = url
 	}
 	rest, _, _ = strings.Cut(rest, "/")
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		rest = rest[at+1:]
+	rest = strings.ToLower(rest[strings.LastIndex(rest, "@")+1:])
+	if v6, _, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); ok {
+		return v6
 	}
 	host, _, _ := strings.Cut(rest, ":")
-	return strings.ToLower(host)
+	return host
 }
