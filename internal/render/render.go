@@ -38,6 +38,15 @@ func Render(ctx context.Context, in job.Input) (job.Output, error) {
 	if err != nil {
 		return job.Output{}, err
 	}
+	if out.Random {
+		again, err := run(ctx, tool, in)
+		if err != nil {
+			return job.Output{}, err
+		}
+		var remarks []string
+		out.Generated, remarks = generated(out, again)
+		out.Warnings = append(out.Warnings, remarks...)
+	}
 	out.Warnings = append(warnings, out.Warnings...)
 	if err := checkBounds(in.Path, out.Objects); err != nil {
 		return job.Output{}, err

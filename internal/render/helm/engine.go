@@ -35,6 +35,8 @@ type rendered struct {
 	// objects are in the order Helm installs them.
 	objects, hooks []document
 	warnings       []string
+	// random tells that a template calls a function that answers something else each time.
+	random bool
 }
 
 // render does the work of Template and Render. What the Helm library does can't be interrupted, so it runs aside.
@@ -112,7 +114,9 @@ func (r Release) execute(ctx context.Context, c *chart.Chart, values map[string]
 	if err != nil {
 		return rendered{}, templateError(c.Name(), r.Path, err)
 	}
-	return r.sort(c, texts)
+	out, err := r.sort(c, texts)
+	out.random = callsRandom(c)
+	return out, err
 }
 
 func (r Release) capabilities() (*common.Capabilities, error) {

@@ -60,7 +60,7 @@ func first(names ...string) string {
 
 // parse reads the objects out of the rendered text.
 func (r rendered) parse(at string) (job.Output, error) {
-	out := job.Output{Type: v1alpha1.SourceTypeHelm, Warnings: r.warnings}
+	out := job.Output{Type: v1alpha1.SourceTypeHelm, Warnings: r.warnings, Random: r.random}
 	for _, d := range r.crds {
 		if err := d.parse(sourcePath(r.chart, at, d.source), &out); err != nil {
 			return job.Output{}, err

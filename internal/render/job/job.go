@@ -48,6 +48,10 @@ type Output struct {
 	Objects []manifest.Object
 	// Warnings are sentences for the application's conditions; they change no object.
 	Warnings []string
+	// Random tells that templates call functions that answer something else each time.
+	Random bool
+	// Generated are, by index of the object, the fields that come out differently in each rendering.
+	Generated map[int][]Path
 	// Type is the tool that rendered.
 	Type v1alpha1.ApplicationSourceType
 }
