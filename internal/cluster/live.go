@@ -22,7 +22,7 @@ type Live struct {
 	ResourceVersion string
 	// Entry is the hash of the fields we own; empty when we own none.
 	Entry string
-	// Content is a hash of what could differ from a declaration; only of objects without an Entry.
+	// Content is a hash of what could differ from a declaration; only of objects whose Entry does not tell of it.
 	Content string
 	// Tracking is the value of the tracking annotation.
 	Tracking string

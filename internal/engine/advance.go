@@ -270,8 +270,9 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	}
 	mu.Lock()
 	it := &l.items[l.set.byKey[task.Key]]
-	mu.Unlock()
 	r := st.running
+	rests := it.inSync() && !r.masked(it, opts)
+	mu.Unlock()
 	if it.holder != "" {
 		mu.Lock()
 		defer mu.Unlock()
@@ -284,7 +285,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	}
 	d := it.desired
 	version := d.GroupVersionKind().Version
-	if it.inSync() {
+	if rests {
 		mu.Lock()
 		defer mu.Unlock()
 		r.note(task.Key, version, v1alpha1.ResultSynced, inStep)
@@ -292,7 +293,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	}
 	mode := apply.Mode{DryRun: r.op.Sync.DryRun, Loose: opts.Has("Validate=false")}
 	existed := it.exists
-	out, err := e.writer.Apply(ctx, target(d.resource), d.key, e.body(d), mode)
+	out, err := e.put(ctx, st, it, mode, opts)
 	mu.Lock()
 	defer mu.Unlock()
 	if err != nil {
@@ -308,7 +309,8 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 		return "", nil
 	}
 	e.opts.Metrics.applied.Inc()
-	it.live, it.exists, it.verdict = readLive(out), true, compare.Equal
+	e.closely.Delete(d.key)
+	it.live, it.exists, it.verdict, it.masked = readLive(out), true, compare.Equal, false
 	st.proofs[d.key] = compare.Pair{Desired: d.hash, Entry: it.live.Entry}
 	e.cluster.Observe(out)
 	return "", nil

@@ -63,6 +63,8 @@ type Engine struct {
 	schemas      func(*unstructured.Unstructured) error
 	sealer       *sealer
 	hooksSeen    hooksSeen
+	// closely are the keys of objects whose content is followed, see read.
+	closely sync.Map
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -85,7 +87,7 @@ func New(o Options) (*Engine, error) {
 	e := &Engine{opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners()}
 	o.Sources.Repositories = o.Repositories
 	var err error
-	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: readLive, OnChange: e.onLive, Log: o.Log})
+	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: e.read, OnChange: e.onLive, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +200,9 @@ func (e *Engine) forget(key string) {
 	e.mu.Unlock()
 	if st != nil {
 		e.cluster.Unwant(st.wanted)
+		for _, k := range st.wanted {
+			e.closely.Delete(k)
+		}
 		e.owners.set(key, nil)
 		e.repos.unsubscribe(key)
 	}

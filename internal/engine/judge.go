@@ -25,7 +25,9 @@ type item struct {
 	paths   []string
 	// holder is the other application that owns the object and still declares it.
 	holder string
-	// note says why the object could not be compared or will not go through.
+	// masked tells that the object is in step only because what differs is ignored.
+	masked bool
+	// note says why the object could not be compared or will not go through, or what differs and who wrote it.
 	note string
 }
 
@@ -67,24 +69,28 @@ func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Applicat
 	}
 	pair := st.proofs[d.key]
 	it.verdict = compare.Decide(d.hash, compare.Facts{Live: it.exists, Entry: it.live.Entry, Applied: pair})
-	if it.verdict != compare.Undecided {
+	ignore := st.ignoring.rules.For(d.key)
+	if it.verdict != compare.Undecided && (it.verdict != compare.Different || ignore.Empty()) {
 		return it, nil
 	}
-	if !exact && pair.Entry == it.live.Entry && pair.Entry != "" {
+	if !exact && ignore.Empty() && pair.Entry == it.live.Entry && pair.Entry != "" {
 		it.verdict = compare.Different // untouched since our last apply, and Git says something else now
 		return it, nil
 	}
-	err = e.ask(ctx, st, &it)
+	err = e.ask(ctx, st, app, &it, ignore)
 	return it, err
 }
 
 // ask lets the API server decide: one dry run and one read, remembered until either side changes.
-func (e *Engine) ask(ctx context.Context, st *state, it *item) error {
+func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, it *item, ignore compare.Ignore) error {
 	d := it.desired
 	mark := it.live.Entry + it.live.Content + string(it.live.UID)
 	if v, ok := st.verdicts[d.key]; ok && v.desired == d.hash && v.live == mark {
-		it.verdict, it.paths = v.result, v.paths
+		it.verdict, it.paths, it.masked, it.note = v.result, v.paths, v.masked, v.note
 		return nil
+	}
+	if !ignore.Empty() { // before the object is read, so that no change behind the reading is missed
+		e.closely.Store(d.key, true)
 	}
 	normal, err := e.writer.Apply(ctx, target(d.resource), d.key, e.body(d), apply.Mode{DryRun: true})
 	if err != nil {
@@ -103,13 +109,23 @@ func (e *Engine) ask(ctx context.Context, st *state, it *item) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.key, err)
 	}
-	if it.verdict, it.paths, err = compare.WithNormal(normal, live); err != nil {
+	found, err := ignore.WithNormal(ctx, compare.Sides{Normal: normal, Live: live, Applied: st.proofs[d.key].Desired == d.hash})
+	if err != nil {
 		return fmt.Errorf("%s: %w", d.key, err)
+	}
+	it.verdict, it.paths, it.masked = found.Verdict, found.Paths, found.Masked
+	if found.Verdict == compare.Different {
+		it.note = drift(app, live, it.live, found.Paths)
+	}
+	if found.Loose {
+		e.closely.Store(d.key, true)
+	} else {
+		e.closely.Delete(d.key)
 	}
 	if st.verdicts == nil {
 		st.verdicts = map[key]verdict{}
 	}
-	st.verdicts[d.key] = verdict{desired: d.hash, live: mark, result: it.verdict, paths: it.paths}
+	st.verdicts[d.key] = verdict{desired: d.hash, live: mark, result: it.verdict, paths: it.paths, masked: it.masked, note: it.note}
 	return nil
 }
 

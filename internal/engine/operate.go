@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
 	"github.com/lockstep-cd/lockstep/internal/queue"
@@ -148,7 +149,7 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 func (e *Engine) situation(st *state, l *look) plan.Situation {
 	s := plan.Situation{OutOfSync: l.outOfSync(), Empty: len(l.set.objects) == 0 && len(l.extras) > 0}
 	for _, x := range l.extras {
-		if plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation]).Has("Prune=false") || x.Controlled || x.Deleting {
+		if plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation]).Has("Prune=false") || x.Controlled || x.Deleting || compare.IgnoresExtraneous(x.Steering) {
 			continue
 		}
 		s.Extras++

@@ -70,7 +70,7 @@ type Difference struct {
 	// Live is the object as it is, Next as a sync would leave it; nil where it is not there. Values of Secrets are left
 	// out, but that they differ is to be seen.
 	Live, Next *unstructured.Unstructured
-	// Note says why the object can not be compared or would not go through.
+	// Note says why the object can not be compared or would not go through, or who wrote what differs.
 	Note string
 }
 
@@ -111,17 +111,21 @@ func (p *Preview) Diff(ctx context.Context, app *v1alpha1.Application, rules pro
 	if err != nil {
 		return nil, err
 	}
-	return p.all(ctx, app, set)
+	ignore, err := compare.ParseRules(app.Spec.IgnoreDifferences)
+	if err != nil {
+		return nil, err
+	}
+	return p.all(ctx, app, set, ignore)
 }
 
-func (p *Preview) all(ctx context.Context, app *v1alpha1.Application, set *desiredSet) ([]Difference, error) {
+func (p *Preview) all(ctx context.Context, app *v1alpha1.Application, set *desiredSet, ignore *compare.Rules) ([]Difference, error) {
 	gone := leftovers(app, set)
 	out := make([]Difference, len(set.objects)+len(gone))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(previewAtOnce)
 	for i := range set.objects {
 		group.Go(func() (err error) {
-			out[i], err = p.one(ctx, &set.objects[i])
+			out[i], err = p.one(ctx, app, &set.objects[i], ignore.For(set.objects[i].key))
 			return err
 		})
 	}
@@ -169,7 +173,7 @@ func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, r v1a
 }
 
 // one compares a declared object.
-func (p *Preview) one(ctx context.Context, d *desired) (Difference, error) {
+func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired, ignore compare.Ignore) (Difference, error) {
 	diff := Difference{Key: d.key, Origin: d.Origin, Verdict: compare.Missing}
 	if d.problem != nil {
 		diff.Note = d.problem.Error()
@@ -201,8 +205,13 @@ func (p *Preview) one(ctx context.Context, d *desired) (Difference, error) {
 		diff.Live, diff.Next = presentable(live, declared)
 		return diff, nil
 	}
-	if diff.Verdict, diff.Paths, err = compare.WithNormal(normal, live); err != nil {
+	found, err := ignore.WithNormal(ctx, compare.Sides{Normal: normal, Live: live})
+	if err != nil {
 		return diff, fmt.Errorf("%s: %w", d.key, err)
+	}
+	diff.Verdict, diff.Paths = found.Verdict, found.Paths
+	if found.Verdict == compare.Different && compare.Author(live, found.Paths) != "" {
+		diff.Note = drift(app, live, readLive(live), found.Paths)
 	}
 	diff.Live, diff.Next = presentable(live, normal)
 	return diff, nil

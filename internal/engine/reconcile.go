@@ -127,6 +127,9 @@ func (e *Engine) examine(ctx context.Context, st *state, l *look, since time.Tim
 	if l.invalid = e.check(l); l.invalid != nil {
 		return
 	}
+	if l.invalid = st.ignore(l.app); l.invalid != nil {
+		return
+	}
 	r := request{key: st.key, app: l.app, sources: effective(l.app.Spec), rules: l.rules, since: since}
 	if l.failed = e.capabilities(&r); l.failed != nil {
 		return

@@ -172,10 +172,10 @@ func (l *look) assessed() []assess.Item {
 	}
 	for _, x := range l.extras {
 		code := v1alpha1.SyncOutOfSync
-		if x.Controlled || strings.Contains(x.Steering["argocd.argoproj.io/compare-options"], "IgnoreExtraneous") {
+		if x.Controlled || compare.IgnoresExtraneous(x.Steering) {
 			code = ""
 		}
-		items = append(items, assess.Item{Key: x.Key, Live: true, HasHealth: x.HasHealth && code != "", Health: x.Health, Sync: code})
+		items = append(items, assess.Item{Key: x.Key, Live: true, HasHealth: x.HasHealth && !x.Controlled, Health: x.Health, Sync: code})
 	}
 	return items
 }

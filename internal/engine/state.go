@@ -30,6 +30,8 @@ type state struct {
 	proofs record.Proofs
 	// verdicts of objects that needed the API server's answer, valid while desired and live stay as they were.
 	verdicts map[manifest.Key]verdict
+	// ignoring are the rules of what is not compared.
+	ignoring ignoring
 	// heals counts how often an object had to be put back lately.
 	heals map[manifest.Key]heal
 	// attempted is the digest of the rendering that the last whole sync tried; empty when that is not known.
@@ -44,6 +46,8 @@ type verdict struct {
 	desired, live string
 	result        compare.Verdict
 	paths         []string
+	masked        bool
+	note          string
 }
 
 type heal struct {
