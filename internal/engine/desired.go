@@ -20,6 +20,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
 	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
 // TrackingAnnotation names the application and the object itself: app:group/Kind:namespace/name.
@@ -47,8 +48,8 @@ type preparation struct {
 func (p preparation) prepare(r *rendering) (*desiredSet, error) {
 	set := &desiredSet{byKey: map[manifest.Key]int{}, digest: r.digest}
 	scopes := ownScopes(r.objects)
-	for _, o := range r.objects {
-		d, err := p.one(o, scopes)
+	for i, o := range r.objects {
+		d, err := p.one(o, scopes, r.generated[i])
 		if err != nil {
 			return nil, err
 		}
@@ -99,12 +100,12 @@ func ownScopes(objects []manifest.Object) map[schema.GroupKind]bool {
 	return scopes
 }
 
-func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool) (desired, error) {
+func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool, generated []job.Path) (desired, error) {
 	clean, err := apply.Clean(o.Unstructured)
 	if err != nil {
 		return desired{}, at(o, err)
 	}
-	d := desired{Object: manifest.Object{Unstructured: clean, Origin: o.Origin}}
+	d := desired{Object: manifest.Object{Unstructured: clean, Origin: o.Origin}, generated: folded(o.Unstructured, generated)}
 	gvk := clean.GroupVersionKind()
 	d.resource, err = p.kinds.Kind(gvk)
 	if errors.Is(err, cluster.ErrNoKind) {
@@ -165,8 +166,14 @@ func (p preparation) encode(d *desired, o manifest.Object) error {
 	if len(body) > maxObject && d.problem == nil {
 		d.problem = at(o, fmt.Errorf("is %.1f MB large; the API server takes 1.5 MB", float64(len(body))/1e6))
 	}
+	stable := body
+	if len(d.generated) > 0 {
+		if stable, err = json.Marshal(without(d.Object.Unstructured, d.generated).Object); err != nil {
+			return at(o, err)
+		}
+	}
 	mac := hmac.New(sha256.New, p.key)
-	mac.Write(body)
+	mac.Write(stable)
 	d.hash = hex.EncodeToString(mac.Sum(nil)[:12])
 	d.body = body
 	if d.key.Group == "" && d.key.Kind == "Secret" {

@@ -73,7 +73,11 @@ func (e *Engine) put(ctx context.Context, st *state, it *item, mode apply.Mode, 
 	d := it.desired
 	ignore := st.ignoring.rules.For(d.key)
 	if ignore.Empty() || !opts.Has(respectOption) || !it.exists || !d.resource.Patchable || d.key.Name == "" {
-		return e.writer.Apply(ctx, target(d.resource), d.key, e.body(d), mode)
+		body, err := e.bodyFor(ctx, d, it.exists)
+		if err != nil {
+			return nil, err
+		}
+		return e.writer.Apply(ctx, target(d.resource), d.key, body, mode)
 	}
 	for try := 0; ; try++ {
 		body, err := e.respectful(ctx, d, ignore)
@@ -91,7 +95,10 @@ func (e *Engine) put(ctx context.Context, st *state, it *item, mode apply.Mode, 
 // respectful is the body of d with the ignored fields as they are now. It goes through only for the version of the object
 // that was read: a value that somebody else changes at the same moment must not be put back.
 func (e *Engine) respectful(ctx context.Context, d *desired, ignore compare.Ignore) ([]byte, error) {
-	plain := e.body(d)
+	plain, err := e.bodyFor(ctx, d, true)
+	if err != nil {
+		return nil, err
+	}
 	live, err := e.cluster.Get(ctx, d.resource, d.key)
 	if apierrors.IsNotFound(err) {
 		return plain, nil

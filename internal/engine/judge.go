@@ -92,7 +92,11 @@ func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, 
 	if !ignore.Empty() { // before the object is read, so that no change behind the reading is missed
 		e.closely.Store(d.key, true)
 	}
-	normal, err := e.writer.Apply(ctx, target(d.resource), d.key, e.body(d), apply.Mode{DryRun: true})
+	body, err := e.bodyFor(ctx, d, it.exists)
+	if err != nil {
+		return err
+	}
+	normal, err := e.writer.Apply(ctx, target(d.resource), d.key, body, apply.Mode{DryRun: true})
 	if err != nil {
 		var refused *apply.Error
 		if ctx.Err() != nil || !asError(err, &refused) || refused.Retry {

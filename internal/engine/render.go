@@ -32,6 +32,8 @@ type rendering struct {
 	resolved  []string // what resolve answered, before a source was opened
 	revisions []string
 	objects   []manifest.Object
+	// generated are, by index of the object, fields that come out differently each time; they are no part of the digest.
+	generated map[int][]job.Path
 	warnings  []string
 	types     []v1alpha1.ApplicationSourceType
 	parts     []part
@@ -121,7 +123,7 @@ func (c *Chain) render(ctx context.Context, r request, old *rendering) (*renderi
 			return nil, sourceError(s, err)
 		}
 	}
-	out.digest, err = digestOf(out.objects)
+	out.digest, err = digestOf(out.objects, out.generated)
 	return out, err
 }
 
@@ -248,6 +250,12 @@ func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, re
 	for j := range result.Objects {
 		result.Objects[j].Origin.Source = i
 	}
+	for j, paths := range result.Generated {
+		if out.generated == nil {
+			out.generated = map[int][]job.Path{}
+		}
+		out.generated[len(out.objects)+j] = paths
+	}
 	out.objects = append(out.objects, result.Objects...)
 	if len(out.objects) > job.MaxObjects {
 		return fmt.Errorf("renders to more than %d objects; split the application", job.MaxObjects)
@@ -299,11 +307,11 @@ func inputsHash(r request) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func digestOf(objects []manifest.Object) (string, error) {
+func digestOf(objects []manifest.Object, generated map[int][]job.Path) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
-	for _, o := range objects {
-		if err := enc.Encode(o.Unstructured.Object); err != nil {
+	for i, o := range objects {
+		if err := enc.Encode(without(o.Unstructured, generated[i]).Object); err != nil {
 			return "", fmt.Errorf("%s: %w", o.Key(), err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/record"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
 // state is what the engine remembers of one application between two looks. One worker at a time uses it; all of it can be
@@ -65,6 +66,8 @@ type desired struct {
 	hash   string
 	body   []byte
 	sealed bool
+	// generated are the fields that are set at creation and then kept as they are live.
+	generated []job.Path
 	// problem says why the object can't be applied at all.
 	problem error
 }
