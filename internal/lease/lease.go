@@ -1,66 +1,101 @@
 // Package lease owns the question which process is the active one (DESIGN.md §3): one holder of the Lease works, others
-// stand by. It knows nothing of what the holder does.
+// stand by. It knows nothing of what the holder does, and imports nothing of ours.
 package lease
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 )
 
-// ErrLost says that another process holds the lease now: whatever this one still does must end.
-var ErrLost = errors.New("the lease was lost to another process, or could not be renewed in time")
+// ErrLost says that the lease went to another process, or could not be renewed in time: whatever this process still does
+// must end.
+var ErrLost = errors.New("the lease is lost")
+
+// MinDuration is the shortest duration of a lease; the API holds whole seconds.
+const MinDuration = time.Second
 
 // Options of a lease.
 type Options struct {
+	// REST is the way to the cluster that holds the Lease.
 	REST *rest.Config
 	// Namespace and Name of the Lease.
 	Namespace, Name string
 	// Identity is the stable name of this process: one that restarts under its old name takes its lease at once.
 	Identity string
-	// Duration after which a holder that does not renew has lost it; default 15 s. It is renewed every third of it.
+	// Duration after which others may take the lease of a holder that does not renew it, in whole seconds; default 15 s.
+	// It is renewed every third of it, and the holder gives up after two thirds without success.
 	Duration time.Duration
-	Log      *slog.Logger
+	// Log says who holds the lease when that changes.
+	Log *slog.Logger
 }
 
 // Lease is one process's part in it.
 type Lease struct {
 	opts   Options
 	client coordination.LeaseInterface
-	held   atomic.Bool
-	// seen is the holder's last renewal as we saw it, by our own clock: clocks of two machines are never compared.
+	// process tells two processes apart that have the same identity.
+	process string
+
+	mu    sync.Mutex
+	state State
+	// seen is the holder's last renewal with the time of our own clock: clocks of two machines are never compared.
 	seen struct {
-		holder, renewed string
-		at              time.Time
+		holder, process, renewed string
+		at                       time.Time
 	}
+	// renewed is when this process last wrote the lease: the start of the request, for the server may have counted from
+	// then on.
+	renewed time.Time
+}
+
+// State is what a process knows of the lease.
+type State struct {
+	// Held tells that this process is the active one.
+	Held bool
+	// Holder is the identity of the active one, as last seen; empty when there is none or nobody could be asked.
+	Holder string
+	// Err is why the lease could not be asked for; nil when the answer was that somebody else holds it.
+	Err error
 }
 
 // New prepares a lease; nothing is asked before Hold.
 func New(o Options) (*Lease, error) {
-	if o.Identity == "" {
-		return nil, errors.New("lease: an identity is missing")
-	}
 	if o.Duration == 0 {
 		o.Duration = 15 * time.Second
+	}
+	switch {
+	case o.Identity == "":
+		return nil, errors.New("lease: an identity is missing")
+	case o.Duration < MinDuration || o.Duration%time.Second != 0:
+		return nil, fmt.Errorf("lease: a duration of %s is not a number of whole seconds", o.Duration)
 	}
 	client, err := coordination.NewForConfig(o.REST)
 	if err != nil {
 		return nil, fmt.Errorf("lease: %w", err)
 	}
-	return &Lease{opts: o, client: client.Leases(o.Namespace)}, nil
+	return &Lease{opts: o, client: client.Leases(o.Namespace), process: rand.Text()}, nil
 }
 
-// Held tells whether this process is the active one.
-func (l *Lease) Held() bool { return l.held.Load() }
+// State tells whether this process is the active one, and who else is.
+func (l *Lease) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state
+}
+
+func (l *Lease) set(s State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state = s
+}
 
 // Hold waits for the lease, then runs work while it is held; the context of work ends when the lease is lost. It returns
 // what work returned, ErrLost when the lease was lost, or nil when ctx ended before the lease was had. The lease is given
@@ -69,44 +104,45 @@ func (l *Lease) Hold(ctx context.Context, work func(context.Context) error) erro
 	if !l.wait(ctx) {
 		return nil
 	}
-	l.held.Store(true)
+	l.opts.Log.Info("lease held", "identity", l.opts.Identity)
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		l.keep(working, stop)
-	}()
+	var kept sync.WaitGroup
+	kept.Go(func() {
+		if err := l.keep(working); err != nil {
+			l.set(State{Holder: l.seen.holder, Err: err}) // first, so that nobody who looks believes that work goes on
+			stop(err)
+		}
+	})
 	err := work(working)
-	lost := errors.Is(context.Cause(working), ErrLost)
+	lost := context.Cause(working)
 	stop(nil)
-	<-kept
-	l.held.Store(false)
-	if lost {
-		return errors.Join(ErrLost, err)
+	kept.Wait()
+	if errors.Is(lost, ErrLost) {
+		return errors.Join(lost, err)
 	}
+	l.set(State{})
 	l.give(ctx)
 	return err
 }
 
 // wait returns true when the lease is ours, false when ctx ends.
 func (l *Lease) wait(ctx context.Context) bool {
-	tick := time.NewTicker(l.opts.Duration / 5)
+	every := l.opts.Duration / 5
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	said := ""
 	for {
-		ok, err := l.take(ctx)
-		if ok {
+		// Each try has a bound, so that an answer that never comes is not waited for.
+		try, cancel := context.WithTimeout(ctx, max(every, time.Second))
+		held, err := l.take(try)
+		cancel()
+		if held {
+			l.set(State{Held: true, Holder: l.opts.Identity})
 			return true
 		}
-		state := l.seen.holder
-		if err != nil {
-			state = err.Error()
-		}
-		if state != said && ctx.Err() == nil {
-			said = state
-			l.opts.Log.Info("standing by for the lease", "holder", l.seen.holder, "error", err)
-		}
+		l.set(State{Holder: l.seen.holder, Err: err})
+		said = l.tell(ctx, said, err)
 		select {
 		case <-ctx.Done():
 			return false
@@ -115,96 +151,50 @@ func (l *Lease) wait(ctx context.Context) bool {
 	}
 }
 
-// take tries once to get or renew the lease.
-func (l *Lease) take(ctx context.Context) (bool, error) {
-	now := metav1.NewMicroTime(time.Now())
-	found, err := l.client.Get(ctx, l.opts.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		fresh := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.opts.Name}}
-		l.fill(fresh, now)
-		_, err = l.client.Create(ctx, fresh, metav1.CreateOptions{})
-		return err == nil, err
+// tell logs why the lease is waited for, when that is something new.
+func (l *Lease) tell(ctx context.Context, said string, err error) string {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && said != err.Error():
+		said = err.Error()
+		l.opts.Log.Warn("lease not to be had", "error", err)
+	case err == nil && said != l.seen.holder:
+		said = l.seen.holder
+		l.opts.Log.Info("standing by", "holder", l.seen.holder)
 	}
-	if err != nil {
-		return false, err
-	}
-	holder, renewed := "", ""
-	if found.Spec.HolderIdentity != nil {
-		holder = *found.Spec.HolderIdentity
-	}
-	if found.Spec.RenewTime != nil {
-		renewed = found.Spec.RenewTime.String()
-	}
-	if holder != l.seen.holder || renewed != l.seen.renewed {
-		l.seen.holder, l.seen.renewed, l.seen.at = holder, renewed, time.Now()
-	}
-	if holder != "" && holder != l.opts.Identity && time.Since(l.seen.at) < l.duration(found) {
-		return false, nil
-	}
-	l.fill(found, now)
-	_, err = l.client.Update(ctx, found, metav1.UpdateOptions{}) // refused when somebody else was quicker
-	return err == nil, err
+	return said
 }
 
-func (l *Lease) duration(found *coordinationv1.Lease) time.Duration {
-	if found.Spec.LeaseDurationSeconds != nil {
-		return time.Duration(*found.Spec.LeaseDurationSeconds) * time.Second
-	}
-	return l.opts.Duration
-}
-
-func (l *Lease) fill(lease *coordinationv1.Lease, now metav1.MicroTime) {
-	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != l.opts.Identity {
-		transitions := int32(1)
-		if lease.Spec.LeaseTransitions != nil {
-			transitions += *lease.Spec.LeaseTransitions
-		}
-		lease.Spec.LeaseTransitions, lease.Spec.AcquireTime = &transitions, &now
-	}
-	seconds := int32(max(l.opts.Duration/time.Second, 1))
-	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &l.opts.Identity, &now, &seconds
-}
-
-// keep renews until ctx ends; it ends work when that did not succeed for two thirds of the duration, or when somebody
-// else holds the lease.
-func (l *Lease) keep(ctx context.Context, lose context.CancelCauseFunc) {
-	tick := time.NewTicker(l.opts.Duration / 3)
-	defer tick.Stop()
-	last := time.Now()
+// keep renews until ctx ends. It returns ErrLost with its reason when somebody else has the lease, or when renewing did
+// not succeed for two thirds of the duration: what is under way then has the last third to end.
+func (l *Lease) keep(ctx context.Context) error {
+	pause := l.opts.Duration / 3
 	for {
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			return
-		case <-tick.C:
+			timer.Stop()
+			return nil
+		case <-timer.C:
 		}
-		try, cancel := context.WithTimeout(ctx, l.opts.Duration/3)
-		ok, err := l.take(try)
+		deadline := l.renewed.Add(l.opts.Duration * 2 / 3)
+		try, cancel := context.WithDeadline(ctx, deadline)
+		held, err := l.take(try)
 		cancel()
 		switch {
-		case ok:
-			last = time.Now()
+		case held:
+			pause = l.opts.Duration / 3
 		case ctx.Err() != nil:
-			return
-		case err == nil, time.Since(last) > l.opts.Duration*2/3:
-			l.opts.Log.Error("lease lost", "holder", l.seen.holder, "error", err)
-			lose(ErrLost)
-			return
+			return nil
+		case err == nil && l.seen.holder == l.opts.Identity:
+			return fmt.Errorf("%w: another process has the same identity %s; each needs its own", ErrLost, l.opts.Identity)
+		case err == nil:
+			return fmt.Errorf("%w: %s holds it", ErrLost, l.seen.holder)
+		case time.Until(deadline) <= 0:
+			return fmt.Errorf("%w: it could not be renewed in time: %v", ErrLost, err) //nolint:errorlint // a part of the reason, not a kind to act on
+		default:
+			l.opts.Log.Warn("lease not renewed", "error", err, "given_up_in", time.Until(deadline).Round(time.Millisecond))
+			pause = min(l.opts.Duration/15, time.Until(deadline))
 		}
-	}
-}
-
-// give hands the lease back, so that a successor need not wait.
-func (l *Lease) give(ctx context.Context) {
-	// The caller's context has ended by now; handing back is the last thing done, within its own bound.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	found, err := l.client.Get(ctx, l.opts.Name, metav1.GetOptions{})
-	if err != nil || found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != l.opts.Identity {
-		return
-	}
-	nobody := ""
-	found.Spec.HolderIdentity = &nobody
-	if _, err := l.client.Update(ctx, found, metav1.UpdateOptions{}); err != nil {
-		l.opts.Log.Warn("lease not given back; it runs out by itself", "error", err)
 	}
 }
