@@ -2,7 +2,7 @@
 // fetching, and reading commits as tree.FS. The git program does network and object store; objects are read through a
 // bounded pool of `git cat-file` processes, never from a work tree.
 //
-// It imports tree and nothing else of ours. Which revision an application wants is decided by package resolve; whether a
+// It imports tree and filelock and nothing else of ours. Which revision an application wants is decided by package resolve; whether a
 // project may use a repository is decided by its callers.
 package git
 
@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/lockstep-cd/lockstep/internal/filelock"
 )
 
 // Options of a Store. Dir is required, everything else has a useful zero value.
@@ -128,9 +130,9 @@ func Open(o Options) (*Store, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "mirrors"), 0o700); err != nil {
 		return nil, err
 	}
-	unlock, err := lockFile(filepath.Join(dir, "lock"))
+	unlock, err := filelock.Take(filepath.Join(dir, "lock"))
 	if err != nil {
-		return nil, fmt.Errorf("git store %s: in use by another process: %w", dir, err)
+		return nil, fmt.Errorf("git store: %w", err)
 	}
 	private, remove, err := privateDir(time.Now()) // not o.Now: file times are the machine's
 	if err != nil {

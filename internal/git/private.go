@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/lockstep-cd/lockstep/internal/filelock"
 )
 
 // privatePrefix starts the names of our private folders.
@@ -26,7 +28,7 @@ func privateDir(now time.Time) (dir string, remove func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	unlock, err := lockFile(filepath.Join(dir, "lock"))
+	unlock, err := filelock.Take(filepath.Join(dir, "lock"))
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -46,7 +48,7 @@ func removeAbandoned(base string, now time.Time) {
 		if err != nil || !info.IsDir() || now.Sub(info.ModTime()) < time.Minute {
 			continue
 		}
-		if unlock, err := lockFile(filepath.Join(dir, "lock")); err == nil {
+		if unlock, err := filelock.Take(filepath.Join(dir, "lock")); err == nil {
 			_ = errors.Join(unlock(), os.RemoveAll(dir)) // the next store tries again
 		}
 	}

@@ -31,7 +31,7 @@ func layers() []layer {
 			"internal/plan", "internal/apply", "internal/health", "internal/assess", "internal/install",
 		}},
 		{name: "values", siblings: true, roots: []string{
-			"internal/tree", "internal/manifest", "internal/render/job", "internal/render/buildenv", "api",
+			"internal/tree", "internal/manifest", "internal/render/job", "internal/render/buildenv", "internal/filelock", "api",
 		}},
 	}
 }
