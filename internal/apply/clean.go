@@ -62,19 +62,19 @@ func foldStringData(o *unstructured.Unstructured) error {
 }
 
 // dropNulls removes null fields: in an apply they would be owned, and mean nothing.
-func dropNulls(m map[string]any) {
-	for k, v := range m {
-		switch item := v.(type) {
-		case nil:
-			delete(m, k)
-		case map[string]any:
-			dropNulls(item)
-		case []any:
-			for _, e := range item {
-				if em, ok := e.(map[string]any); ok {
-					dropNulls(em)
-				}
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, item := range v {
+			if item == nil {
+				delete(v, k)
+				continue
 			}
+			dropNulls(item)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
 		}
 	}
 }
