@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/engine"
+	"github.com/lockstep-cd/lockstep/internal/git"
+	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/repository"
+	"github.com/lockstep-cd/lockstep/test/gitserver"
 )
 
 // labelled is a deployment with the label that C031 takes away; replicas 0 leaves the field out.
@@ -429,5 +435,62 @@ func duplicateEnv(t *testing.T, seeded bool) {
 	c, _ := list[0].(map[string]any)
 	if got := fmt.Sprint(c["env"]); got != "[map[name:ZONE value:z] map[name:MODE value:two]]" {
 		t.Errorf("env %s", got)
+	}
+}
+
+// IgnoreExtraneous: what left Git does not make the application OutOfSync and is not pruned on its own account; a sync that
+// prunes takes it.
+func TestIgnoreExtraneous(t *testing.T) {
+	w := newWorld(t)
+	r := w.repo("extra", map[string]string{
+		"app/a.yaml": configMap("a", "1"),
+		"app/b.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, annotations: {argocd.argoproj.io/compare-options: \"ServerSideDiff=true,IgnoreExtraneous\"}}\n",
+	})
+	w.app("extra", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"}, func(a *v1alpha1.Application) {
+		a.Annotations = map[string]string{"argocd.argoproj.io/compare-options": "ServerSideDiff=false,IncludeMutationWebhook=true"}
+	})
+	w.settled("extra", "")
+	sha := w.commit(r, map[string]string{"app/b.yaml": gitserver.Deleted})
+	w.refresh("extra", "normal")
+	if app := w.settled("extra", sha); len(app.Status.History) != 1 {
+		t.Errorf("%d deployments", len(app.Status.History))
+	}
+	if _, there := w.configMap("b"); !there {
+		t.Error("b was pruned on its own")
+	}
+	w.patchApp("extra", `{"operation":{"sync":{"prune":true}}}`)
+	w.until("b pruned", func() (string, bool) { _, there := w.configMap("b"); return operation(w.get("extra")), !there })
+	w.settled("extra", sha)
+}
+
+// A preview leaves out what is ignored and says who wrote the rest.
+func TestPreviewNamesTheAuthor(t *testing.T) {
+	w := newWorld(t)
+	r := w.repo("author", map[string]string{"app/web.yaml": labelled(oldImage, 2)})
+	w.app("author", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"}, ignoring(false, replicasRule()), func(a *v1alpha1.Application) {
+		a.Spec.SyncPolicy.Automated.SelfHeal = false
+	})
+	w.settled("author", "")
+	w.scale("web", "kubectl", 3)
+	if _, err := w.resource("apps/v1", "deployments").Patch(t.Context(), "web", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"app.kubernetes.io/part-of":"else"}}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"}); err != nil {
+		t.Fatal(err)
+	}
+	repositories := repository.NewSet()
+	store, err := git.Open(git.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	preview, err := engine.NewPreview(unlimited(w.cluster.REST()), &engine.Sources{Git: store, Repositories: repositories})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diffs, err := preview.Diff(t.Context(), w.get("author"), project.Anything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(diffs) != 1 || len(diffs[0].Paths) != 1 || !strings.HasPrefix(diffs[0].Note, ".metadata.labels.app.kubernetes.io/part-of differs; last written by kubectl edit at 20") {
+		t.Errorf("%+v", diffs)
 	}
 }
