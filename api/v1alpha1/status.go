@@ -140,6 +140,8 @@ const (
 	ConditionOrphanedResourceWarning ApplicationConditionType = "OrphanedResourceWarning"
 	// ConditionRenderWarning is what a renderer remarks without failing; Argo CD has no condition for it.
 	ConditionRenderWarning ApplicationConditionType = "RenderWarning"
+	// ConditionUnsupportedWarning names what of the application is not carried out; Argo CD has no condition for it.
+	ConditionUnsupportedWarning ApplicationConditionType = "UnsupportedWarning"
 )
 
 // ApplicationCondition is an error or a warning.

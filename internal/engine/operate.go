@@ -126,6 +126,9 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 		return false
 	}
 	act, reason := plan.Automate(automated(l.app), e.situation(st, l))
+	if held := l.rules.Windows(); held != nil && (act == plan.SyncAll || act == plan.Heal) {
+		act, reason = plan.Refuse, held.Error()
+	}
 	out.refusal = reason
 	switch act {
 	case plan.SyncAll:

@@ -176,7 +176,7 @@ func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 		}
 	}
 	l.set = set
-	l.warnings = append(l.warnings, set.warnings...)
+	l.warnings = append(append(l.warnings, set.warnings...), unsupported(l.app, set)...)
 	for _, gk := range kindsInUse(l.app, set) {
 		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) {
 			l.failed = cmp.Or(l.failed, err)
@@ -219,6 +219,9 @@ func (e *Engine) check(l *look) error {
 		return fmt.Errorf("spec.project: project %s does not exist", name)
 	}
 	l.rules = rules
+	if err := rules.Enforceable(); err != nil {
+		return fmt.Errorf("spec.project: %w", err)
+	}
 	if len(effective(spec)) == 0 {
 		return errors.New("spec.source: is missing; name a repository and a path or chart")
 	}
