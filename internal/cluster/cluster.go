@@ -165,17 +165,22 @@ func (c *Cluster) Watch(ctx context.Context, gk schema.GroupKind) error {
 	}
 	timer := time.NewTimer(c.opts.SyncTimeout)
 	defer timer.Stop()
+	var late bool
 	select {
 	case <-w.store.synced:
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
+		late = true
 	}
-	if err, since := w.failure(); err != nil {
+	// A watch that has been down for as long as a first list may take knows too little of the cluster to compare with.
+	if err, since := w.failure(); err != nil && (late || time.Since(since) > c.opts.SyncTimeout) {
 		return fmt.Errorf("kind %s can't be listed since %s: %w", gk, since.UTC().Format(time.RFC3339), err)
 	}
-	return fmt.Errorf("kind %s: no list within %s", gk, c.opts.SyncTimeout)
+	if late {
+		return fmt.Errorf("kind %s: no list within %s", gk, c.opts.SyncTimeout)
+	}
+	return nil
 }
 
 func (c *Cluster) watch(gk schema.GroupKind) (*kindWatch, error) {
@@ -269,7 +274,7 @@ func (c *Cluster) Lookup(ctx context.Context, key manifest.Key) (Live, bool, err
 		return Live{}, false, err
 	}
 	l = c.opts.Read(u)
-	w.store.set(l)
+	w.store.observe(l)
 	return l, true, nil
 }
 
@@ -288,7 +293,7 @@ func (c *Cluster) Observe(u *unstructured.Unstructured) {
 	w := c.watches[u.GroupVersionKind().GroupKind()]
 	c.mu.Unlock()
 	if w != nil {
-		w.store.set(c.opts.Read(u))
+		w.store.observe(c.opts.Read(u))
 	}
 }
 

@@ -75,7 +75,7 @@ func (l Live) relevant(old Live) bool {
 		strings.Join(l.Images, " ") != strings.Join(old.Images, " ")
 }
 
-// newer tells whether resource version a is behind b. Versions of one resource are comparable numbers (Kubernetes 1.35);
+// newer tells whether resource version a comes after b. Versions of one resource are comparable numbers (Kubernetes 1.35);
 // what does not parse counts as newer, so that nothing is lost.
 func newer(a, b string) bool {
 	x, errX := strconv.ParseUint(a, 10, 64)

@@ -2,8 +2,8 @@ package cluster
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/openapi"
 	"k8s.io/kube-openapi/pkg/spec3"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // schemas checks objects by the types the API server publishes, one group-version at a time and on first use.
@@ -21,10 +22,10 @@ type schemas struct {
 
 	mu    sync.Mutex
 	paths map[string]openapi.GroupVersion
-	known map[schema.GroupVersion]typed
+	known map[schema.GroupVersion]known
 }
 
-type typed struct {
+type known struct {
 	hash      string
 	converter managedfields.TypeConverter
 }
@@ -41,7 +42,7 @@ func (c *Cluster) Check(u *unstructured.Unstructured) error {
 		if strings.Contains(err.Error(), "no corresponding type") {
 			return nil
 		}
-		return fmt.Errorf("%s", readable(err))
+		return errors.New(readable(err))
 	}
 	return nil
 }
@@ -67,7 +68,7 @@ func (s *schemas) of(gv schema.GroupVersion) (managedfields.TypeConverter, error
 	if !ok {
 		return nil, nil
 	}
-	t := typed{hash: found.ServerRelativeURL()}
+	t := known{hash: found.ServerRelativeURL()}
 	raw, err := found.Schema(runtime.ContentTypeJSON)
 	if err != nil {
 		return nil, fmt.Errorf("schemas of %s: %w", gv, err)
@@ -83,7 +84,7 @@ func (s *schemas) of(gv schema.GroupVersion) (managedfields.TypeConverter, error
 		}
 	}
 	if s.known == nil {
-		s.known = map[schema.GroupVersion]typed{}
+		s.known = map[schema.GroupVersion]known{}
 	}
 	s.known[gv] = t
 	return t.converter, nil
@@ -111,14 +112,18 @@ func (s *schemas) refresh() {
 
 // readable puts the library's list of errors on one line and leaves out the values it quotes.
 func readable(err error) string {
-	text := regexp.MustCompile(`, got &?value\.[a-zA-Z]+\{[^\n]*\}`).ReplaceAllString(err.Error(), "")
-	text = strings.TrimPrefix(strings.TrimSpace(text), "errors:")
-	text = strings.TrimPrefix(text, "failed to create typed patch object")
-	var out []string
-	for line := range strings.Lines(text) {
-		if line = strings.TrimPrefix(strings.TrimSpace(line), "."); line != "" {
-			out = append(out, strings.ReplaceAll(line, "field not declared in schema", "is no field of this kind"))
+	var list typed.ValidationErrors
+	if !errors.As(err, &list) {
+		return "does not fit the schema of its kind"
+	}
+	out := make([]string, 0, len(list))
+	for _, fault := range list {
+		// What was found instead is printed behind the comma: the value itself, in one form or another.
+		text, _, _ := strings.Cut(fault.ErrorMessage, ", got ")
+		if text == "field not declared in schema" {
+			text = "is no field of this kind"
 		}
+		out = append(out, strings.TrimPrefix(fault.Path+": "+text, "."))
 	}
 	return strings.Join(out, "; ")
 }

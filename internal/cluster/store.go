@@ -20,7 +20,9 @@ type store struct {
 	notify func(key manifest.Key, old, now Live)
 	seed   maphash.Seed
 
-	mu     sync.RWMutex
+	mu sync.RWMutex
+	// latest is the resource version up to which the reflector has told everything.
+	latest string
 	kept   map[manifest.Key]Live
 	others map[uint64]struct{}
 	owned  map[string]map[manifest.Key]struct{}
@@ -53,7 +55,8 @@ func (s *store) Delete(obj any) error {
 	if !ok {
 		return errNotObject
 	}
-	s.remove(manifest.KeyOf(u))
+	s.told(u.GetResourceVersion())
+	s.remove(manifest.KeyOf(u), u.GetResourceVersion())
 	return nil
 }
 
@@ -67,15 +70,33 @@ func (s *store) put(obj any) error {
 	if !ok {
 		return errNotObject
 	}
+	s.told(u.GetResourceVersion())
 	s.set(s.read(u))
 	return nil
 }
 
-// set stores l unless something newer is known, and tells those concerned.
-func (s *store) set(l Live) {
+func (s *store) told(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latest == "" || newer(version, s.latest) {
+		s.latest = version
+	}
+}
+
+// observe stores what a request of ours answered, see set.
+func (s *store) observe(l Live) { s.take(l, true) }
+
+// set stores what the reflector brings.
+func (s *store) set(l Live) { s.take(l, false) }
+
+// take stores l unless something newer is known, and tells those concerned. The reflector may be ahead of an answer: an
+// object that it does not know up to the answer's version was deleted since.
+func (s *store) take(l Live, answer bool) {
 	s.mu.Lock()
 	old, known := s.kept[l.Key]
-	if known && old.UID == l.UID && !newer(l.ResourceVersion, old.ResourceVersion) {
+	_, other := s.others[s.hash(l.Key)]
+	gone := answer && !known && !other && s.latest != "" && !newer(l.ResourceVersion, s.latest)
+	if gone || known && !newer(l.ResourceVersion, old.ResourceVersion) {
 		s.mu.Unlock()
 		return
 	}
@@ -94,9 +115,15 @@ func (s *store) set(l Live) {
 	}
 }
 
-func (s *store) remove(key manifest.Key) {
+// remove forgets the object that was gone at version, but not one of the same name that is newer: an answer to a request of
+// ours may be ahead of the reflector.
+func (s *store) remove(key manifest.Key, version string) {
 	s.mu.Lock()
 	old, known := s.kept[key]
+	if known && newer(old.ResourceVersion, version) && !newer(version, old.ResourceVersion) {
+		s.mu.Unlock()
+		return
+	}
 	s.disown(old)
 	delete(s.kept, key)
 	delete(s.others, s.hash(key))
@@ -107,30 +134,52 @@ func (s *store) remove(key manifest.Key) {
 }
 
 // Replace implements cache.ReflectorStore: the whole list, after a start or a lost watch.
-func (s *store) Replace(list []any, _ string) error {
+func (s *store) Replace(list []any, version string) error {
+	s.rewind(version)
 	seen := make(map[manifest.Key]struct{}, len(list))
+	there := make(map[uint64]struct{}, len(list))
 	for _, obj := range list {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
 			return errNotObject
 		}
 		l := s.read(u)
-		seen[l.Key] = struct{}{}
+		seen[l.Key], there[s.hash(l.Key)] = struct{}{}, struct{}{}
 		s.set(l)
 	}
-	s.mu.RLock()
+	s.mu.Lock()
+	s.latest = version
 	var gone []manifest.Key
 	for key := range s.kept {
 		if _, ok := seen[key]; !ok {
 			gone = append(gone, key)
 		}
 	}
-	s.mu.RUnlock()
+	for h := range s.others {
+		if _, ok := there[h]; !ok {
+			delete(s.others, h)
+		}
+	}
+	s.mu.Unlock()
 	for _, key := range gone {
-		s.remove(key)
+		s.remove(key, version)
 	}
 	s.once.Do(func() { close(s.synced) })
 	return nil
+}
+
+// rewind forgets the versions of what is kept when version is behind what was told: the API server's data was put back to an
+// older state, and the list is right.
+func (s *store) rewind(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latest == "" || !newer(s.latest, version) {
+		return
+	}
+	for key, l := range s.kept {
+		l.ResourceVersion = "0"
+		s.kept[key] = l
+	}
 }
 
 // get returns what is kept of key; unread tells that the object exists and is not kept.
