@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
 // cut is the set of places in one object that are ignored, as a tree: indexes are those of the object as it is, so that
@@ -168,7 +170,7 @@ func isKeyField(p fieldpath.Path) bool {
 func stepsOf(root any, p fieldpath.Path) ([]any, bool) {
 	steps := make([]any, 0, len(p))
 	for _, e := range p {
-		next, ok := step(root, e)
+		next, ok := ownership.Step(root, e)
 		if !ok {
 			return nil, false
 		}
@@ -189,7 +191,7 @@ func indexOf(list any, e fieldpath.PathElement) int {
 	}
 	items, _ := list.([]any)
 	for i := range items {
-		if _, ok := step(items[i:i+1], e); ok {
+		if _, ok := ownership.Step(items[i:i+1], e); ok {
 			return i
 		}
 	}

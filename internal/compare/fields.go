@@ -7,7 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
 // differing lists the paths of set at which a and b hold different values. No schema is needed: the path elements of a
@@ -15,8 +16,8 @@ import (
 func differing(set *fieldpath.Set, a, b map[string]any) []string {
 	var out []string
 	set.Iterate(func(p fieldpath.Path) {
-		left, okLeft := at(a, p)
-		right, okRight := at(b, p)
+		left, okLeft := ownership.At(a, p)
+		right, okRight := ownership.At(b, p)
 		if okLeft != okRight || (okLeft && !sameLeaf(set, p, left, right)) {
 			out = append(out, p.String())
 		}
@@ -25,22 +26,21 @@ func differing(set *fieldpath.Set, a, b map[string]any) []string {
 	return out
 }
 
-// dropped lists the fields of live's own entry that the dry run removed from the object.
-func dropped(set *fieldpath.Set, normal, live *unstructured.Unstructured) ([]string, error) {
-	before, err := Owned(live.GetManagedFields(), Manager)
-	if err != nil || before == nil {
-		return nil, err
+// dropped lists the fields that we own in live, by before, and that the dry run removed from the object.
+func dropped(set, before *fieldpath.Set, normal, live *unstructured.Unstructured) []string {
+	if before == nil {
+		return nil
 	}
 	var out []string
 	before.Difference(set).Iterate(func(p fieldpath.Path) {
-		_, there := at(live.Object, p)
-		_, stays := at(normal.Object, p)
+		_, there := ownership.At(live.Object, p)
+		_, stays := ownership.At(normal.Object, p)
 		if there && !stays {
 			out = append(out, p.String())
 		}
 	})
 	sort.Strings(out)
-	return out, nil
+	return out
 }
 
 // sameLeaf compares two values at a path of the set. A container that is itself a member stands for "exists": its content
@@ -90,67 +90,6 @@ func normalNumber(v any) any {
 		return out
 	}
 	return v
-}
-
-// at reads the value at p.
-func at(root any, p fieldpath.Path) (any, bool) {
-	cur := root
-	for _, e := range p {
-		var ok bool
-		if cur, ok = step(cur, e); !ok {
-			return nil, false
-		}
-	}
-	return cur, true
-}
-
-func step(cur any, e fieldpath.PathElement) (any, bool) {
-	switch {
-	case e.FieldName != nil:
-		m, ok := cur.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		v, ok := m[*e.FieldName]
-		return v, ok
-	case e.Key != nil:
-		list, _ := cur.([]any)
-		for _, item := range list {
-			if m, ok := item.(map[string]any); ok && matches(m, *e.Key) {
-				return item, true
-			}
-		}
-	case e.Value != nil:
-		list, _ := cur.([]any)
-		for _, item := range list {
-			if value.Equals(value.NewValueInterface(item), *e.Value) {
-				return item, true
-			}
-		}
-	case e.Index != nil:
-		list, _ := cur.([]any)
-		if *e.Index >= 0 && *e.Index < len(list) {
-			return list[*e.Index], true
-		}
-	}
-	return nil, false
-}
-
-// matches tells whether an element of a list has all keys. A key that is absent in the element matches its default in the
-// entry only for the port protocol, the one default key of the built-in kinds.
-func matches(m map[string]any, keys value.FieldList) bool {
-	for _, k := range keys {
-		v, ok := m[k.Name]
-		if !ok && k.Name == "protocol" {
-			v = "TCP"
-		} else if !ok {
-			return false
-		}
-		if !value.Equals(value.NewValueInterface(v), k.Value) {
-			return false
-		}
-	}
-	return true
 }
 
 // Describe is the first difference, as people read it.

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
 // Finding is what a comparison by the normal form found.
@@ -29,12 +31,23 @@ type Sides struct {
 	// Applied tells that exactly this desired object was applied before: then a field that left our own entry since was
 	// changed by somebody, and counts as different even where its value was put back (ownership must be taken again).
 	Applied bool
+	// Inherited are the fields that predecessors declared and the desired object does not: an apply takes them away. Normal
+	// is the object after that, see Inherit. Nil when there are none.
+	Inherited *fieldpath.Set
+}
+
+// over is set, what we would own, with what is inherited.
+func (s Sides) over(set *fieldpath.Set) *fieldpath.Set {
+	if s.Inherited == nil {
+		return set
+	}
+	return set.Union(s.Inherited)
 }
 
 // WithNormal decides as the function of this name does, with what the rules name taken out of both sides first. An error
 // names the rule that could not be evaluated.
 func (i Ignore) WithNormal(ctx context.Context, s Sides) (Finding, error) {
-	verdict, paths, err := WithNormal(s.Normal, s.Live)
+	verdict, paths, err := WithNormal(s)
 	if err != nil || verdict == Missing || verdict == Undecided {
 		return Finding{Verdict: verdict}, err
 	}
@@ -42,10 +55,11 @@ func (i Ignore) WithNormal(ctx context.Context, s Sides) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	lost, err := lostFields(set, s.Live)
+	own, err := Owned(s.Live.GetManagedFields(), Manager)
 	if err != nil {
 		return Finding{}, err
 	}
+	lost := lostFields(set, own)
 	if len(lost) == 0 && len(paths) == 0 {
 		return Finding{Verdict: Equal}, nil
 	}
@@ -54,14 +68,12 @@ func (i Ignore) WithNormal(ctx context.Context, s Sides) (Finding, error) {
 		if normal, live, err = i.trim(ctx, s); err != nil {
 			return Finding{}, err
 		}
-		if paths, err = trimmed(set, normal, s.Live, live); err != nil {
-			return Finding{}, err
-		}
+		paths = append(differing(set, normal.Object, live.Object), dropped(set, own, normal, live)...)
 	}
 	f := Finding{Verdict: Equal, Masked: verdict == Different}
 	for _, p := range lost {
-		left, there := at(normal.Object, p)
-		full, _ := at(s.Normal.Object, p)
+		left, there := ownership.At(normal.Object, p)
+		full, _ := ownership.At(s.Normal.Object, p)
 		switch {
 		case !there: // ignored
 			f.Loose, f.Masked = f.Loose || i.dynamic(), true
@@ -91,33 +103,13 @@ func (i Ignore) trim(ctx context.Context, s Sides) (normal, live *unstructured.U
 	return left.object(s.Normal), right.object(s.Live), nil
 }
 
-// trimmed lists the paths that differ between the trimmed sides. The entries of ownership are read from the whole live
-// object: a rule may have taken them out of the trimmed one.
-func trimmed(set *fieldpath.Set, normal, whole, live *unstructured.Unstructured) ([]string, error) {
-	paths := differing(set, normal.Object, live.Object)
-	before, err := Owned(whole.GetManagedFields(), Manager)
-	if err != nil || before == nil {
-		return paths, err
-	}
-	before.Difference(set).Iterate(func(p fieldpath.Path) {
-		_, there := at(live.Object, p)
-		_, stays := at(normal.Object, p)
-		if there && !stays {
-			paths = append(paths, p.String())
-		}
-	})
-	sort.Strings(paths)
-	return paths, nil
-}
-
-// lostFields are those that an apply would own and that live's entry of ours does not have; none when there is no entry,
-// for then nothing was ever applied.
-func lostFields(set *fieldpath.Set, live *unstructured.Unstructured) ([]fieldpath.Path, error) {
-	own, err := Owned(live.GetManagedFields(), Manager)
-	if err != nil || own == nil {
-		return nil, err
+// lostFields are those that an apply would own and that our own entry does not have; none when there is no entry, for then
+// nothing was ever applied.
+func lostFields(set, own *fieldpath.Set) []fieldpath.Path {
+	if own == nil {
+		return nil
 	}
 	var out []fieldpath.Path
 	set.Difference(own).Iterate(func(p fieldpath.Path) { out = append(out, p.Copy()) })
-	return out, nil
+	return out
 }

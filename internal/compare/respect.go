@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
 // Respect is rule 3 of writing (DESIGN.md §2.5): body, the object as Git declares it, with the ignored fields as they are
@@ -169,8 +171,8 @@ func (o owners) counterpart(item any, i int, live []any) (fieldpath.PathElement,
 			case e.Key == nil:
 				continue
 			}
-			if m, ok := item.(map[string]any); ok && matches(m, *e.Key) {
-				was, there := step(live, e)
+			if m, ok := item.(map[string]any); ok && ownership.Matches(m, *e.Key) {
+				was, there := ownership.Step(live, e)
 				return e, was, there
 			}
 		}
@@ -220,7 +222,7 @@ func (o owners) keep(e fieldpath.PathElement, live any) (any, bool) {
 	case map[string]any:
 		out := map[string]any{}
 		for own := range elements(sub.own) {
-			if value, there := step(v, own); there && own.FieldName != nil {
+			if value, there := ownership.Step(v, own); there && own.FieldName != nil {
 				if kept, ok := sub.keep(own, value); ok {
 					out[*own.FieldName] = kept
 				}
@@ -230,7 +232,7 @@ func (o owners) keep(e fieldpath.PathElement, live any) (any, bool) {
 	case []any:
 		var out []any
 		for own := range elements(sub.own) {
-			value, there := step(v, own)
+			value, there := ownership.Step(v, own)
 			if !there {
 				continue
 			}
@@ -261,13 +263,13 @@ func withKeys(item any, e fieldpath.PathElement) any {
 func (o owners) retain(out, live map[string]any, now *cut) {
 	trimmed, _ := now.without(live).(map[string]any)
 	o.own.Iterate(func(p fieldpath.Path) {
-		v, there := at(live, p)
-		if _, stays := at(trimmed, p); !there || stays || o.other.Has(p) || isContainer(v) && hasChildren(o.own, p) {
+		v, there := ownership.At(live, p)
+		if _, stays := ownership.At(trimmed, p); !there || stays || o.other.Has(p) || isContainer(v) && hasChildren(o.own, p) {
 			return
 		}
-		if _, sent := at(out, p); !sent {
+		if _, sent := ownership.At(out, p); !sent {
 			p = p.Copy()
-			if next, ok := put(out, p, v, func(n int) bool { _, stays := at(trimmed, p[:n]); return !stays }); ok {
+			if next, ok := put(out, p, v, func(n int) bool { _, stays := ownership.At(trimmed, p[:n]); return !stays }); ok {
 				out[*p[0].FieldName] = next.(map[string]any)[*p[0].FieldName]
 			}
 		}

@@ -1,9 +1,5 @@
 package compare
 
-import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
-
 // Verdict says how a desired and a live object relate.
 type Verdict uint8
 
@@ -50,9 +46,10 @@ func Decide(desiredHash string, f Facts) Verdict {
 }
 
 // WithNormal decides by the normal form: the answer of a server-side dry run of the desired object, made by manager
-// Lockstep. Compared are the fields that the dry run says we would own; all others belong to other people. The paths
-// that differ are returned.
-func WithNormal(normal, live *unstructured.Unstructured) (Verdict, []string, error) {
+// Lockstep. Compared are the fields that the dry run says we would own, and those inherited from predecessors; all others
+// belong to other people. The paths that differ are returned.
+func WithNormal(s Sides) (Verdict, []string, error) {
+	normal, live := s.Normal, s.Live
 	if live == nil {
 		return Missing, nil, nil
 	}
@@ -63,13 +60,13 @@ func WithNormal(normal, live *unstructured.Unstructured) (Verdict, []string, err
 	if set == nil {
 		return Undecided, nil, nil
 	}
-	paths := differing(set, normal.Object, live.Object)
+	paths := differing(s.over(set), normal.Object, live.Object)
 	// A field that we own in the cluster and no longer declare goes away with the apply, unless somebody else owns it too.
-	gone, err := dropped(set, normal, live)
+	own, err := Owned(live.GetManagedFields(), Manager)
 	if err != nil {
 		return Undecided, nil, err
 	}
-	paths = append(paths, gone...)
+	paths = append(paths, dropped(set, own, normal, live)...)
 	if len(paths) > 0 {
 		return Different, paths, nil
 	}

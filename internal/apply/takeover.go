@@ -1,0 +1,210 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
+)
+
+// operation is one step of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// TakeOverPatch is rule 2 of DESIGN.md §2.5: the JSON patch that turns the entries of the predecessors in live's
+// managedFields into one Apply entry of ours and drops the annotation of client-side apply. It goes through only for the
+// version of live that is passed in. Entries of subresources stay as they are. Nil when there is nothing to take over.
+func TakeOverPatch(live *unstructured.Unstructured, predecessors []string) ([]byte, error) {
+	in, err := ownership.InheritanceOf(live, predecessors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest.KeyOf(live), err)
+	}
+	if in.Entries == 0 {
+		return nil, nil
+	}
+	entries := in.Rest
+	if !in.Fields.Empty() {
+		heir := metav1.ManagedFieldsEntry{Manager: Manager, APIVersion: live.GetAPIVersion(), Time: in.Since}
+		if entries, err = bequeath(in.Rest, heir, in.Fields); err != nil {
+			return nil, fmt.Errorf("%s: %w", manifest.KeyOf(live), err)
+		}
+	}
+	ops := ownersPatch(live, entries)
+	if _, there := live.GetAnnotations()[ownership.LastApplied]; there {
+		ops = append(ops, operation{Op: "remove", Path: "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"})
+	}
+	return json.Marshal(ops)
+}
+
+// GiveBackPatch is rule 9 of DESIGN.md §2.5: the JSON patch that makes our Apply entry in live's managedFields one of Argo
+// CD, joined with what Argo CD has there already. Nil when we own nothing.
+func GiveBackPatch(live *unstructured.Unstructured) ([]byte, error) {
+	fields := live.GetManagedFields()
+	ours := slices.IndexFunc(fields, ownership.IsOurs)
+	if ours < 0 {
+		return nil, nil
+	}
+	set, err := ownership.FieldsOf(fields[ours])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest.KeyOf(live), err)
+	}
+	heir := metav1.ManagedFieldsEntry{Manager: ownership.ArgoCD, APIVersion: fields[ours].APIVersion, Time: fields[ours].Time}
+	entries, err := bequeath(slices.Delete(slices.Clone(fields), ours, ours+1), heir, set)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest.KeyOf(live), err)
+	}
+	return json.Marshal(ownersPatch(live, entries))
+}
+
+// bequeath adds the fields to the Apply entry of the heir in entries, which is made if there is none.
+func bequeath(entries []metav1.ManagedFieldsEntry, heir metav1.ManagedFieldsEntry, set *fieldpath.Set) ([]metav1.ManagedFieldsEntry, error) {
+	heir.Operation, heir.FieldsType = metav1.ManagedFieldsOperationApply, "FieldsV1"
+	out := make([]metav1.ManagedFieldsEntry, 0, len(entries)+1)
+	for _, f := range entries {
+		if f.Manager != heir.Manager || f.Operation != heir.Operation || f.Subresource != "" {
+			out = append(out, f)
+			continue
+		}
+		more, err := ownership.FieldsOf(f)
+		if err != nil {
+			return nil, err
+		}
+		set = set.Union(more)
+	}
+	raw, err := set.ToJSON()
+	if err != nil {
+		return nil, fmt.Errorf("managedFields of %s: %w", heir.Manager, err)
+	}
+	heir.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+	return append(out, heir), nil
+}
+
+// ownersPatch sets the managedFields of exactly this version of live. An empty list would make the API server forget all
+// owners and call everything of unknown origin at the next apply, so one empty entry stays in its place.
+func ownersPatch(live *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []operation {
+	if len(entries) == 0 {
+		entries = []metav1.ManagedFieldsEntry{{
+			Manager: Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(),
+			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")},
+		}}
+	}
+	return []operation{
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()},
+		{Op: "add", Path: "/metadata/managedFields", Value: entries},
+	}
+}
+
+// TakeOver makes what the predecessors own in live ours, in one write that changes nothing else than the annotation of
+// client-side apply, and answers the object as it is then. When live has changed meanwhile it is read again, once. With
+// nothing to take over nothing is written.
+func (w *Writer) TakeOver(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured, predecessors []string) (*unstructured.Unstructured, error) {
+	return w.hand(ctx, t, key, live, func(live *unstructured.Unstructured) ([]byte, error) {
+		if len(live.GetManagedFields()) > 0 {
+			return TakeOverPatch(live, predecessors)
+		}
+		booked, err := w.booked(ctx, t, key, live)
+		if err != nil {
+			return nil, err
+		}
+		return TakeOverPatch(booked, predecessors)
+	})
+}
+
+// GiveBack makes what we own in live Argo CD's and answers the object as it is then. When live has changed meanwhile it is
+// read again, once. With nothing to give back nothing is written.
+func (w *Writer) GiveBack(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return w.hand(ctx, t, key, live, GiveBackPatch)
+}
+
+// hand writes the patch that patchOf makes of live.
+func (w *Writer) hand(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured, patchOf func(*unstructured.Unstructured) ([]byte, error)) (*unstructured.Unstructured, error) {
+	client := w.at(t, key.Namespace)
+	for again := true; ; again = false {
+		patch, err := patchOf(live)
+		if err != nil || patch == nil {
+			return live, err
+		}
+		out, err := client.Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
+		if !again || !apierrors.IsConflict(err) {
+			return out, problem(key, err)
+		}
+		if live, err = client.Get(ctx, key.Name, metav1.GetOptions{}); err != nil {
+			return nil, problem(key, err)
+		}
+	}
+}
+
+// booked is live with the managedFields that the API server gives an object without any at its first apply: all is of
+// unknown origin. Nothing is written.
+func (w *Writer) booked(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	name := &unstructured.Unstructured{}
+	name.SetGroupVersionKind(live.GroupVersionKind())
+	name.SetName(live.GetName())
+	name.SetNamespace(live.GetNamespace())
+	body, err := name.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	answer, err := w.Apply(ctx, t, key, body, Mode{DryRun: true})
+	if err != nil {
+		return nil, err
+	}
+	live = live.DeepCopy()
+	live.SetManagedFields(answer.GetManagedFields())
+	return live, nil
+}
+
+// Foresee answers what the API server would make of next in place of live: defaults and what admission adds. Nothing is
+// written. Status and what the API server keeps itself are not looked at.
+func (w *Writer) Foresee(ctx context.Context, t Target, key manifest.Key, live, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	patch, err := json.Marshal(changes(live, next))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	out, err := w.at(t, key.Namespace).Patch(ctx, key.Name, types.JSONPatchType, patch,
+		metav1.PatchOptions{FieldManager: Manager, DryRun: []string{metav1.DryRunAll}})
+	return out, problem(key, err)
+}
+
+func changes(live, next *unstructured.Unstructured) []operation {
+	ops := []operation{}
+	diff := func(prefix string, before, after map[string]any, concerned func(string) bool) {
+		for field := range before {
+			if _, stays := after[field]; !stays && concerned(field) {
+				ops = append(ops, operation{Op: "remove", Path: prefix + escape(field)})
+			}
+		}
+		for field, v := range after {
+			if concerned(field) {
+				ops = append(ops, operation{Op: "add", Path: prefix + escape(field), Value: v})
+			}
+		}
+	}
+	diff("/", live.Object, next.Object, func(field string) bool {
+		return !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, field)
+	})
+	before, _ := live.Object["metadata"].(map[string]any)
+	after, _ := next.Object["metadata"].(map[string]any)
+	diff("/metadata/", before, after, func(field string) bool {
+		return slices.Contains([]string{"labels", "annotations", "finalizers", "ownerReferences"}, field)
+	})
+	return ops
+}
+
+// escape makes a name a token of a JSON pointer.
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
