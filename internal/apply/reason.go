@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,6 +90,7 @@ func typedFaults(message string) string {
 	if len(out) == 0 {
 		return "does not fit the schema of its kind"
 	}
+	slices.Sort(out) // the server walks maps; the sentence must be the same every time
 	return strings.Join(out, "; ")
 }
 

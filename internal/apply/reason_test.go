@@ -51,7 +51,7 @@ func TestReasonWithoutValues(t *testing.T) {
 		{"a text for a map", message(typed + ".data: expected map, got &{" + canary + "\n  .second: " + canary + " line: expected\n}"), "data: expected map"},
 		{"a kind of value may be named", message(typed + ".spec.replicas: expected numeric (int or float), got string"),
 			"spec.replicas: expected numeric (int or float), got string"},
-		{"several", message(typed + "errors:\n  .data.a: expected string, got &value.valueUnstructured{Value:true}\n  .spec.foo: field not declared in schema"),
+		{"several", message(typed + "errors:\n  .spec.foo: field not declared in schema\n  .data.a: expected string, got &value.valueUnstructured{Value:true}"),
 			"data.a: expected string; spec.foo: is no field of this kind"},
 		{"a double key", message(typed + `.spec.env: duplicate entries for key [name="PW"]`), `spec.env: duplicate entries for key [name="PW"]`},
 		{"a missing key", message(typed + `.spec.env: element 0: associative list with keys has an element that omits key field "name"`),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -125,5 +126,6 @@ func readable(err error) string {
 		}
 		out = append(out, strings.TrimPrefix(fault.Path+": "+text, "."))
 	}
+	slices.Sort(out) // the library walks maps; the sentence must be the same every time
 	return strings.Join(out, "; ")
 }
