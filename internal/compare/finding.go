@@ -68,7 +68,7 @@ func (i Ignore) WithNormal(ctx context.Context, s Sides) (Finding, error) {
 		if normal, live, err = i.trim(ctx, s); err != nil {
 			return Finding{}, err
 		}
-		paths = append(differing(set, normal.Object, live.Object), dropped(set, own, normal, live)...)
+		paths = append(differing(s.over(set), normal.Object, live.Object), dropped(set, own, normal, live)...)
 	}
 	f := Finding{Verdict: Equal, Masked: verdict == Different}
 	for _, p := range lost {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
@@ -239,6 +240,25 @@ func TestExpressionsAreBounded(t *testing.T) {
 		})
 		if err == nil || !strings.Contains(err.Error(), c.part) || !strings.Contains(err.Error(), "spec.ignoreDifferences[0].jqPathExpressions[1]") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a predecessor declared and Git does not is compared with and without rules, less what they name.
+func TestIgnoredAndInherited(t *testing.T) {
+	inherited := fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "old"), fieldpath.MakePathOrDie("spec", "older"))
+	for pointer, want := range map[string][]string{
+		"/spec/replicas": {".spec.old", ".spec.older"},
+		"/spec/old":      {".spec.older"},
+	} {
+		f, err := rules(t, rule{Group: "apps", Kind: "Deployment", JSONPointers: []string{pointer}}).For(web("web")).WithNormal(t.Context(), compare.Sides{
+			Normal: object(t, normalText, ours(normalFields)), Live: object(t, normalText+"  old: x\n  older: y\n"), Inherited: inherited,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, f.Paths); d != "" || f.Verdict != compare.Different {
+			t.Errorf("%s: verdict %v %s", pointer, f.Verdict, d)
 		}
 	}
 }
