@@ -142,6 +142,8 @@ const (
 	ConditionRenderWarning ApplicationConditionType = "RenderWarning"
 	// ConditionUnsupportedWarning names what of the application is not carried out; Argo CD has no condition for it.
 	ConditionUnsupportedWarning ApplicationConditionType = "UnsupportedWarning"
+	// ConditionPinnedWarning says that automated sync rests after a rollback; Argo CD refuses such rollbacks.
+	ConditionPinnedWarning ApplicationConditionType = "PinnedWarning"
 )
 
 // ApplicationCondition is an error or a warning.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/engine"
 	"github.com/lockstep-cd/lockstep/test/registry"
 )
 
@@ -124,5 +125,42 @@ func TestOperationToARevision(t *testing.T) {
 	w.until("an unknown revision refused", func() (string, bool) {
 		app := w.get("rev")
 		return operation(app), app.Status.OperationState.Phase == v1alpha1.OperationFailed && strings.Contains(app.Status.OperationState.Message, "nowhere")
+	})
+}
+
+// A rollback works while automated sync is on, and holds until the source renders to something else.
+func TestRollbackPins(t *testing.T) {
+	w := newWorld(t)
+	r := w.repo("pin", map[string]string{"app/a.yaml": configMap("a", "1"), "other/x": "1"})
+	w.app("pin", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"})
+	old := w.settled("pin", "").Status.Sync.Revision
+	bad := w.commit(r, map[string]string{"app/a.yaml": configMap("a", "bad")})
+	w.settled("pin", bad)
+	w.patchApp("pin", `{"operation":{"sync":{"revision":"`+old+`"}}}`)
+	t.Log(w.condition("pin", v1alpha1.ConditionPinnedWarning, engine.PinAnnotation))
+	value := func() string { data, _ := w.configMap("a"); return data["k"] }
+	if value() != "1" {
+		t.Errorf("rolled back to %q", value())
+	}
+	// Neither a restart nor a commit elsewhere ends it.
+	w.stop()
+	w.start()
+	elsewhere := w.commit(r, map[string]string{"other/x": "2"})
+	w.patchApp("pin", `{"metadata":{"annotations":{"`+engine.RefreshAnnotation+`":"normal"}}}`)
+	w.until("the other commit seen", func() (string, bool) {
+		s := w.get("pin").Status.Sync
+		return s.Revision, s.Revision == elsewhere && s.Status == v1alpha1.SyncOutOfSync
+	})
+	if value() != "1" {
+		t.Errorf("the rollback did not hold: %q", value())
+	}
+	good := w.commit(r, map[string]string{"app/a.yaml": configMap("a", "good")})
+	app := w.settled("pin", good)
+	if value() != "good" {
+		t.Errorf("the fix did not arrive: %q", value())
+	}
+	w.until("the pin gone", func() (string, bool) {
+		app = w.get("pin")
+		return app.Annotations[engine.PinAnnotation], app.Annotations[engine.PinAnnotation] == "" && len(app.Status.Conditions) == 0
 	})
 }

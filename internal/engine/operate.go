@@ -43,6 +43,10 @@ type outcome struct {
 	// deployed is the history entry of a finished deployment.
 	deployed *v1alpha1.RevisionHistory
 	refusal  string
+	// rests is why automated sync does nothing although something is to be done.
+	rests string
+	// pin is the digest that a rollback leaves automated sync resting at.
+	pin string
 }
 
 func automated(app *v1alpha1.Application) plan.Auto {
@@ -123,6 +127,10 @@ func (e *Engine) superseded(st *state, l *look) bool {
 // begin starts an automated sync where one is due.
 func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 	if !l.compared() {
+		return false
+	}
+	if reason := pinned(l); reason != "" {
+		out.rests = reason
 		return false
 	}
 	act, reason := plan.Automate(automated(l.app), e.situation(st, l))

@@ -34,6 +34,9 @@ func (e *Engine) report(ctx context.Context, st *state, l *look, out outcome) er
 		return nil
 	}
 	patch, err := statusPatch(l.app, status, out.taken, asked)
+	if err == nil {
+		patch, err = annotate(patch, pinChange(l.app, l, out))
+	}
 	if err != nil || patch == nil {
 		return err
 	}
@@ -128,7 +131,7 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 		return found
 	}
 	found.Types = append(found.Types, v1alpha1.ConditionSyncError, v1alpha1.ConditionSharedResourceWarning,
-		v1alpha1.ConditionRepeatedResourceWarning, v1alpha1.ConditionRenderWarning, v1alpha1.ConditionUnsupportedWarning)
+		v1alpha1.ConditionRepeatedResourceWarning, v1alpha1.ConditionRenderWarning, v1alpha1.ConditionUnsupportedWarning, v1alpha1.ConditionPinnedWarning)
 	found.Conditions = append(found.Conditions, l.warnings...)
 	for _, w := range l.rendering.warnings {
 		add(v1alpha1.ConditionRenderWarning, w)
@@ -141,6 +144,8 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 	switch {
 	case out.refusal != "":
 		add(v1alpha1.ConditionSyncError, out.refusal)
+	case out.rests != "":
+		add(v1alpha1.ConditionPinnedWarning, out.rests)
 	case op != nil && (op.Phase == v1alpha1.OperationFailed || op.Phase == v1alpha1.OperationError) && l.outOfSync() && automated(l.app).Enabled:
 		add(v1alpha1.ConditionSyncError, op.Message+"; the sync is tried again when the source or the spec changes")
 	}
