@@ -494,3 +494,42 @@ func TestPreviewNamesTheAuthor(t *testing.T) {
 		t.Errorf("%+v", diffs)
 	}
 }
+
+// Objects of a predecessor keep their ignored fields when they are taken over, whoever owns these and whether or not Git
+// declares them.
+func TestC031AdoptedReplicasAreKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		git    int
+		scaled bool
+	}{
+		"declared, scaled": {git: 2, scaled: true}, "declared": {git: 2}, "not declared": {}, "not declared, scaled": {scaled: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			body, err := yaml.YAMLToJSON([]byte(labelled(oldImage, 3)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			force := true
+			if _, err := w.resource("apps/v1", "deployments").Patch(t.Context(), "web", types.ApplyPatchType, body,
+				metav1.PatchOptions{FieldManager: "argocd-controller", Force: &force}); err != nil {
+				t.Fatal(err)
+			}
+			if c.scaled {
+				w.scale("web", "kube-controller-manager", 4)
+				w.scale("web", "kube-controller-manager", 3)
+			}
+			seen := follow(t, w.resource("apps/v1", "deployments"), "web")
+			r := w.repo("adopt", map[string]string{"app/web.yaml": labelled(newImage, c.git)})
+			w.app("adopt", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"}, ignoring(true, replicasRule()))
+			w.settled("adopt", "")
+			sha := w.commit(r, map[string]string{"app/web.yaml": labelled(oldImage, c.git)})
+			w.settled("adopt", sha)
+			for _, u := range seen.all() {
+				if replicas(u) != 3 {
+					t.Errorf("%d replicas at version %s", replicas(u), u.GetResourceVersion())
+				}
+			}
+		})
+	}
+}
