@@ -142,8 +142,9 @@ const (
 	ConditionRenderWarning ApplicationConditionType = "RenderWarning"
 	// ConditionUnsupportedWarning names what of the application is not carried out; Argo CD has no condition for it.
 	ConditionUnsupportedWarning ApplicationConditionType = "UnsupportedWarning"
-	// ConditionPinnedWarning says that automated sync rests after a rollback; Argo CD refuses such rollbacks.
-	ConditionPinnedWarning ApplicationConditionType = "PinnedWarning"
+	// ConditionWaitingWarning says why automated sync rests: after a rollback, or for another application; Argo CD has no
+	// condition for it.
+	ConditionWaitingWarning ApplicationConditionType = "WaitingWarning"
 )
 
 // ApplicationCondition is an error or a warning.

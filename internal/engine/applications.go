@@ -31,6 +31,8 @@ type applications struct {
 	mu    sync.RWMutex
 	byKey map[string]*v1alpha1.Application
 	bad   map[string]error
+	// depending are the keys of applications that name others to wait for.
+	depending map[string]bool
 }
 
 func newApplications(config *rest.Config, namespace string, changed func(string, *v1alpha1.Application, *v1alpha1.Application)) (*applications, error) {
@@ -40,7 +42,7 @@ func newApplications(config *rest.Config, namespace string, changed func(string,
 	}
 	return &applications{
 		client: client.Resource(v1alpha1.Applications()).Namespace(namespace), namespace: namespace, changed: changed,
-		byKey: map[string]*v1alpha1.Application{}, bad: map[string]error{},
+		byKey: map[string]*v1alpha1.Application{}, bad: map[string]error{}, depending: map[string]bool{},
 	}, nil
 }
 
@@ -124,6 +126,10 @@ func (a *applications) take(u *unstructured.Unstructured, known bool) {
 		return
 	}
 	a.byKey[key] = app
+	delete(a.depending, key)
+	if app.Annotations[DependsOnAnnotation] != "" {
+		a.depending[key] = true
+	}
 	if err != nil {
 		a.bad[key] = err
 	} else {
@@ -157,6 +163,7 @@ func (a *applications) remove(key string) {
 	old := a.byKey[key]
 	delete(a.byKey, key)
 	delete(a.bad, key)
+	delete(a.depending, key)
 	a.mu.Unlock()
 	if old != nil {
 		a.changed(key, old, nil)

@@ -137,7 +137,7 @@ func TestRollbackPins(t *testing.T) {
 	bad := w.commit(r, map[string]string{"app/a.yaml": configMap("a", "bad")})
 	w.settled("pin", bad)
 	w.patchApp("pin", `{"operation":{"sync":{"revision":"`+old+`"}}}`)
-	t.Log(w.condition("pin", v1alpha1.ConditionPinnedWarning, engine.PinAnnotation))
+	t.Log(w.condition("pin", v1alpha1.ConditionWaitingWarning, engine.PinAnnotation))
 	value := func() string { data, _ := w.configMap("a"); return data["k"] }
 	if value() != "1" {
 		t.Errorf("rolled back to %q", value())
@@ -163,4 +163,34 @@ func TestRollbackPins(t *testing.T) {
 		app = w.get("pin")
 		return app.Annotations[engine.PinAnnotation], app.Annotations[engine.PinAnnotation] == "" && len(app.Status.Conditions) == 0
 	})
+}
+
+// An application waits for those it depends on; a circle is told with its path.
+func TestDependenciesOrderApplications(t *testing.T) {
+	w := newWorld(t)
+	r := w.repo("dep", map[string]string{
+		"base/web.yaml": strings.Replace(deployment("base", "registry.k8s.io/pause:3.9", 1), "labels: {app: base}}", "labels: {app: base}, annotations: {dev.lockstep/ready-after: 2s}}", 1),
+		"top/a.yaml":    configMap("top", "1"),
+	})
+	after := func(names string) func(*v1alpha1.Application) {
+		return func(a *v1alpha1.Application) { a.Annotations = map[string]string{engine.DependsOnAnnotation: names} }
+	}
+	w.app("top", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "top"}, after(w.real("base")))
+	t.Log(w.condition("top", v1alpha1.ConditionWaitingWarning, w.real("base"), "does not exist"))
+	w.app("base", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "base"}, func(a *v1alpha1.Application) {
+		a.Labels = map[string]string{"tier": "base"}
+	})
+	t.Log(w.condition("top", v1alpha1.ConditionWaitingWarning, w.real("base"), "Healthy"))
+	if _, there := w.configMap("top"); there {
+		t.Error("top did not wait")
+	}
+	w.settled("top", "")
+	if h := w.get("base").Status.Health.Status; h != v1alpha1.HealthHealthy {
+		t.Errorf("base is %s", h)
+	}
+	w.app("selects", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "top"}, after("tier=base"), func(a *v1alpha1.Application) { a.Spec.Destination.Namespace = w.control })
+	w.settled("selects", "")
+	w.app("x", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "top"}, after(w.real("y")), manual)
+	w.app("y", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "top"}, after(w.real("x")), manual)
+	t.Log(w.condition("y", v1alpha1.ConditionInvalidSpecError, w.real("y")+" → "+w.real("x")+" → "+w.real("y")))
 }

@@ -138,6 +138,11 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 		act, reason = plan.Refuse, held.Error()
 	}
 	out.refusal = reason
+	if act == plan.SyncAll {
+		if out.rests = e.waitsFor(l.app); out.rests != "" {
+			return false
+		}
+	}
 	switch act {
 	case plan.SyncAll:
 		st.running = newRunning(e.automatic(l, nil), e.opts.Now())

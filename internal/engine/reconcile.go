@@ -219,6 +219,9 @@ func (e *Engine) check(l *look) error {
 		return fmt.Errorf("spec.project: project %s does not exist", name)
 	}
 	l.rules = rules
+	if err := e.circular(l.app); err != nil {
+		return err
+	}
 	if err := rules.Enforceable(); err != nil {
 		return fmt.Errorf("spec.project: %w", err)
 	}

@@ -131,7 +131,7 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 		return found
 	}
 	found.Types = append(found.Types, v1alpha1.ConditionSyncError, v1alpha1.ConditionSharedResourceWarning,
-		v1alpha1.ConditionRepeatedResourceWarning, v1alpha1.ConditionRenderWarning, v1alpha1.ConditionUnsupportedWarning, v1alpha1.ConditionPinnedWarning)
+		v1alpha1.ConditionRepeatedResourceWarning, v1alpha1.ConditionRenderWarning, v1alpha1.ConditionUnsupportedWarning, v1alpha1.ConditionWaitingWarning)
 	found.Conditions = append(found.Conditions, l.warnings...)
 	for _, w := range l.rendering.warnings {
 		add(v1alpha1.ConditionRenderWarning, w)
@@ -145,7 +145,7 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 	case out.refusal != "":
 		add(v1alpha1.ConditionSyncError, out.refusal)
 	case out.rests != "":
-		add(v1alpha1.ConditionPinnedWarning, out.rests)
+		add(v1alpha1.ConditionWaitingWarning, out.rests)
 	case op != nil && (op.Phase == v1alpha1.OperationFailed || op.Phase == v1alpha1.OperationError) && l.outOfSync() && automated(l.app).Enabled:
 		add(v1alpha1.ConditionSyncError, op.Message+"; the sync is tried again when the source or the spec changes")
 	}

@@ -13,12 +13,14 @@ import (
 // What wakes an application, all of it:
 //   - its custom resource: spec, the annotations and labels that matter, operation, deletion (onApplication);
 //   - its project (onProject);
+//   - an application that it depends on (wakeDependents);
 //   - a Secret with credentials for one of its repositories (secrets.go);
 //   - a repository whose refs lead somewhere else (onRepository);
 //   - a live object that it declares or owns (onLive);
 //   - a timer: retry, heal backoff, a kind that could not be listed (queue.AddAfter).
 
 func (e *Engine) onApplication(key string, old, now *v1alpha1.Application) {
+	e.wakeDependents(old, now)
 	switch {
 	case now == nil:
 		e.queue.Add(key, queue.People)
