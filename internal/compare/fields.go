@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,8 +23,9 @@ func differing(set *fieldpath.Set, a, b map[string]any) []string {
 			out = append(out, p.String())
 		}
 	})
+	out = append(out, disordered(set, a, b)...)
 	sort.Strings(out)
-	return out
+	return slices.Compact(out)
 }
 
 // dropped lists the fields that we own in live, by before, and that the dry run removed from the object.
