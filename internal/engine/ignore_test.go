@@ -419,11 +419,7 @@ func duplicateEnv(t *testing.T, seeded bool) {
 	}
 	r := w.repo("c016", map[string]string{"app/envs.yaml": envs(twice)})
 	w.app("c016", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"})
-	fault := v1alpha1.ConditionSyncError
-	if seeded { // the comparison asks the API server first
-		fault = v1alpha1.ConditionComparisonError
-	}
-	message := w.condition("c016", fault, "MODE", "envs")
+	message := w.condition("c016", v1alpha1.ConditionSyncError, "MODE", "envs")
 	t.Log(message)
 	if !strings.Contains(message, `"c"`) {
 		t.Errorf("the container is not named: %s", message)
