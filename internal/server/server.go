@@ -1,10 +1,11 @@
 // Package server owns what Lockstep answers over HTTP: webhooks, health, readiness, metrics. Handlers translate; what is
 // done is decided by the services behind the small interfaces here.
+//
+// It holds no client of a cluster and knows no flags.
 package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,7 +24,16 @@ type Pusher interface {
 	Push(webhook.Event) int
 }
 
-// Options of a server.
+// Check is one part of the process and what is wrong with it; nil when nothing is.
+type Check struct {
+	// Name of the part, such as cluster.
+	Name string
+	// State in a few words, for a part that is well.
+	State string
+	Err   error
+}
+
+// Options of a server. All but Listen and Version are required.
 type Options struct {
 	// Listen is host:port; port 0 takes a free one.
 	Listen string
@@ -33,48 +43,66 @@ type Options struct {
 	Secret func(context.Context) (string, error)
 	// Ready says why the process is not ready; nil when it is.
 	Ready func() error
+	// Checks looks at every part, for /healthz?full=true.
+	Checks func(context.Context) []Check
 	// Metrics are served on /metrics.
 	Metrics prometheus.Gatherer
+	// Version is told on /api/version.
 	Version string
-	Log     *slog.Logger
+	// Log gets one line a request, at debug level, and what went wrong on our side.
+	Log *slog.Logger
 }
 
 // Server answers HTTP.
 type Server struct {
 	opts Options
+	mux  *http.ServeMux
 	http *http.Server
 	addr net.Addr
 	done chan struct{}
+	err  error
 }
 
 // New makes a server; nothing listens before Start.
 func New(o Options) *Server {
-	s := &Server{opts: o, done: make(chan struct{})}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /api/webhook", s.answer(s.webhook))
-	mux.HandleFunc("GET /healthz", s.answer(s.healthz))
-	mux.HandleFunc("GET /readyz", s.answer(s.readyz))
-	mux.HandleFunc("GET /api/version", s.answer(s.version))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
+	s := &Server{opts: o, mux: http.NewServeMux(), done: make(chan struct{})}
+	s.mux.Handle("POST /api/webhook", s.answer(s.webhook))
+	s.mux.Handle("GET /api/version", s.answer(s.version))
+	s.mux.Handle("GET /healthz", s.answer(s.healthz))
+	s.mux.Handle("GET /readyz", s.answer(s.readyz))
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelError),
+	}))
 	s.http = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		// The log is outermost, so that it sees the status that was sent at last; then panics, which become an answer; then
+		// requests that no route takes, which the mux would answer in plain text.
+		Handler:           s.logged(s.recovered(s.routed())),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // mostly what clients do
 	}
 	return s
 }
 
 // Start listens and serves until Stop.
-func (s *Server) Start() error {
-	l, err := net.Listen("tcp", s.opts.Listen)
+func (s *Server) Start(ctx context.Context) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", s.opts.Listen)
 	if err != nil {
+		// The system's own reason; the net package would repeat the address.
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			err = op.Err
+		}
 		return fmt.Errorf("--listen %s: %w", s.opts.Listen, err)
 	}
 	s.addr = l.Addr()
 	go func() {
 		defer close(s.done)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.opts.Log.Error("http server ended", "error", err)
+			s.err = fmt.Errorf("http server: %w", err)
 		}
 	}()
 	return nil
@@ -83,83 +111,15 @@ func (s *Server) Start() error {
 // Addr is where the server listens, after Start.
 func (s *Server) Addr() string { return s.addr.String() }
 
-// Stop lets requests under way end until ctx does.
+// Done is closed when the server has ended, by Stop or by an error that Stop returns.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Stop lets requests under way end until ctx does, then cuts them off.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("http server: requests were cut off: %w", err), s.http.Close())
+	}
 	<-s.done
-	return err
-}
-
-// problem is an error with the status it is answered with.
-type problem struct {
-	status  int
-	message string
-}
-
-func (p *problem) Error() string { return p.message }
-
-// answer is the one place where errors become answers.
-func (s *Server) answer(h func(*http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := h(r)
-		status := http.StatusOK
-		if err != nil {
-			status = http.StatusInternalServerError
-			var p *problem
-			if errors.As(err, &p) {
-				status = p.status
-			}
-			body = map[string]any{"error": err.Error(), "code": status, "message": err.Error()}
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.WriteHeader(status)
-		if err := json.NewEncoder(w).Encode(body); err != nil {
-			s.opts.Log.Debug("answer not written", "path", r.URL.Path, "error", err)
-		}
-	}
-}
-
-func (s *Server) webhook(r *http.Request) (any, error) {
-	body, err := webhook.Read(r.Body, 0)
-	if err != nil {
-		return nil, refused(err)
-	}
-	secret, err := s.opts.Secret(r.Context())
-	if err != nil {
-		return nil, &problem{http.StatusServiceUnavailable, "the webhook secret can't be read now; send the event again"}
-	}
-	event, err := webhook.Parse(r.Header, body, secret)
-	if err != nil {
-		return nil, refused(err)
-	}
-	if event.Ignored != "" {
-		return map[string]any{"ignored": event.Ignored}, nil
-	}
-	pusher := s.opts.Pusher()
-	if pusher == nil {
-		return nil, &problem{http.StatusServiceUnavailable, "this process stands by; the active one takes events"}
-	}
-	return map[string]any{"applications": pusher.Push(event)}, nil
-}
-
-func refused(err error) error {
-	var e *webhook.Error
-	if errors.As(err, &e) {
-		return &problem{e.Status, e.Reason}
-	}
-	return err
-}
-
-func (s *Server) healthz(*http.Request) (any, error) { return map[string]any{"status": "ok"}, nil }
-
-func (s *Server) readyz(*http.Request) (any, error) {
-	if err := s.opts.Ready(); err != nil {
-		return nil, &problem{http.StatusServiceUnavailable, err.Error()}
-	}
-	return map[string]any{"status": "ready"}, nil
-}
-
-func (s *Server) version(*http.Request) (any, error) {
-	return map[string]any{"Version": s.opts.Version}, nil
+	return errors.Join(err, s.err)
 }
