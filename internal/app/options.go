@@ -4,76 +4,132 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/lockstep-cd/lockstep/internal/lease"
 )
 
-// Options of the product. The zero value is completed by defaults; REST is required.
+// ErrOption is the kind of errors about options; the text names the flag that sets the option.
+var ErrOption = errors.New("option")
+
+// Options of the product. REST is required; everything else has a useful zero value.
 type Options struct {
-	// REST is the way to the cluster.
+	// REST is the way to the cluster that holds the applications. Rate limit and user agent are set by New.
 	REST *rest.Config
 	// Namespace of applications, projects, Secrets and the lease; default "lockstep".
 	Namespace string
-	// DataDir holds mirrors, charts and proofs. All of it can be lost at any time; default "lockstep-data".
+	// DataDir holds mirrors, charts and proofs, for one process. All of it can be lost at any time; default "lockstep-data".
 	DataDir string
-	// Listen is the address of the HTTP server; default 127.0.0.1:8080.
-	Listen string
-	// Identity is the stable name of this process in the lease; default the host's name.
+	// Listen is the host and port of the HTTP server, port 0 takes a free one; default 127.0.0.1:8080.
+	Listen  string
+	Lease   LeaseOptions
+	Sources SourceOptions
+	Work    WorkOptions
+	// StopWithin bounds a stop as a whole; default 20 s. Kubernetes kills after 30 s where nothing else is said.
+	StopWithin time.Duration
+	// Version of the build, told to people and to the API server; default "dev".
+	Version string
+	// Log takes what operators should know; nil drops it.
+	Log *slog.Logger
+}
+
+// LeaseOptions are this process's part in the question which process is the active one.
+type LeaseOptions struct {
+	// Identity is the stable name of this process; one that restarts under it takes its lease at once. Default the host's
+	// name, which is the pod's in a cluster.
 	Identity string
-	// LeaseDuration is how long a lease lasts without renewal; default 15 s.
-	LeaseDuration time.Duration
-	Sources       SourceOptions
-	Work          WorkOptions
-	Version       string
-	Log           *slog.Logger
+	// Duration is how long a lease lasts without renewal, in whole seconds; default 15 s.
+	Duration time.Duration
 }
 
 // SourceOptions are the rules for sources.
 type SourceOptions struct {
-	// PollInterval is how often each repository is asked; default 2 minutes.
+	// PollInterval is how often each repository is asked what it has, from a second on; default 2 minutes.
 	PollInterval time.Duration
-	// LocalRoots are folders below which file URLs and paths are taken as repositories.
+	// LocalRoots are folders below which file URLs and paths are taken as repositories; none by default.
 	LocalRoots []string
-	// AllowLoopback lets charts and files be fetched from loopback addresses.
+	// AllowLoopback lets charts and files be fetched from loopback addresses, for demos and tests.
 	AllowLoopback bool
 }
 
 // WorkOptions bound the work.
 type WorkOptions struct {
-	// Workers is the number of applications worked on at a time; default 16.
+	// Workers is the number of applications worked on at a time, up to 1000; default 16.
 	Workers int
 }
 
-func (o Options) complete() (Options, error) {
+// completed gives the options with their defaults, checked: nothing has been started or written when one is wrong.
+func (o Options) completed() (Options, error) {
 	if o.REST == nil {
-		return o, errors.New("a way to a cluster is missing")
+		return o, errors.New("app: the way to a cluster is missing")
 	}
-	if o.Namespace == "" {
-		o.Namespace = "lockstep"
-	}
-	if o.DataDir == "" {
-		o.DataDir = "lockstep-data"
-	}
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:8080"
-	}
+	o.Namespace = first(o.Namespace, "lockstep")
+	o.DataDir = first(o.DataDir, "lockstep-data")
+	o.Listen = first(o.Listen, "127.0.0.1:8080")
+	o.Version = first(o.Version, "dev")
+	o.StopWithin = first(o.StopWithin, 20*time.Second)
+	o.Sources.PollInterval = first(o.Sources.PollInterval, 2*time.Minute)
+	o.Work.Workers = first(o.Work.Workers, 16)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Sources.PollInterval < 0 || o.Sources.PollInterval > 0 && o.Sources.PollInterval < time.Second {
-		return o, fmt.Errorf("--poll-interval %s: is shorter than a second", o.Sources.PollInterval)
-	}
-	if o.Work.Workers < 0 || o.Work.Workers > 1000 {
-		return o, fmt.Errorf("--workers %d: is not between 1 and 1000", o.Work.Workers)
-	}
-	if o.Identity == "" {
+	if o.Lease.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return o, fmt.Errorf("--identity: is missing, and the host has no name: %w", err)
+			return o, wrong("identity", "", fmt.Sprintf("is missing, and this host has no name: %v", err))
 		}
-		o.Identity = host
+		o.Lease.Identity = host
 	}
-	return o, nil
+	roots := make([]string, 0, len(o.Sources.LocalRoots))
+	for _, root := range o.Sources.LocalRoots {
+		full, err := filepath.Abs(root) // a repository is compared by its full path
+		if info, statErr := os.Stat(full); err != nil || statErr != nil || !info.IsDir() {
+			return o, wrong("local-repositories", root, "is no folder of this machine")
+		}
+		roots = append(roots, full)
+	}
+	o.Sources.LocalRoots = roots
+	return o, o.check()
+}
+
+func (o Options) check() error {
+	if o.Sources.PollInterval < time.Second {
+		return wrong("poll-interval", o.Sources.PollInterval, "is shorter than a second")
+	}
+	if o.Work.Workers < 0 || o.Work.Workers > 1000 {
+		return wrong("workers", o.Work.Workers, "is not between 1 and 1000")
+	}
+	if o.Lease.Duration != 0 && o.Lease.Duration < lease.MinDuration {
+		return fmt.Errorf("app: a lease of %s is too short", o.Lease.Duration)
+	}
+	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+		return wrong("listen", o.Listen, "is no HOST:PORT, such as 127.0.0.1:8080 or :8080")
+	}
+	return nil
+}
+
+func wrong(option string, value any, reason string) error {
+	if value == "" {
+		return optionError(fmt.Sprintf("--%s: %s", option, reason))
+	}
+	return optionError(fmt.Sprintf("--%s %v: %s", option, value, reason))
+}
+
+// optionError is an error of kind ErrOption.
+type optionError string
+
+func (e optionError) Error() string        { return string(e) }
+func (e optionError) Is(target error) bool { return target == ErrOption }
+
+func first[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
 }

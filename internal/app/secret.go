@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,10 +15,20 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// secretFresh is how long a webhook secret that was read is used.
-const secretFresh = 10 * time.Second
+const (
+	// secretFresh is how long a webhook secret that was read is used without asking again.
+	secretFresh = 10 * time.Second
+	// secretStale is how long it is used while the cluster does not answer: an event need not be lost for that.
+	secretStale = 10 * time.Minute
+	// secretWithin bounds the question: forges wait for an answer.
+	secretWithin = 2 * time.Second
+)
 
-// webhookSecret reads webhook.github.secret of argocd-secret.
+// errSecretFormat says that the Secret holds something else than text; the cause would quote it.
+var errSecretFormat = errors.New("secret argocd-secret: webhook.github.secret is not readable")
+
+// webhookSecret reads webhook.github.secret of argocd-secret when an event comes. A Secret of that name is not watched: it
+// holds more than this process needs to know.
 type webhookSecret struct {
 	client    dynamic.Interface
 	namespace string
@@ -25,31 +36,48 @@ type webhookSecret struct {
 	mu    sync.Mutex
 	value string
 	at    time.Time
+	// tried is when it was asked for last, with or without success.
+	tried time.Time
 }
 
+// get returns the secret, empty when none is configured. It is an error when that is not known.
 func (s *webhookSecret) get(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.at.IsZero() && time.Since(s.at) < secretFresh {
+	known := !s.at.IsZero()
+	if known && time.Since(s.at) < secretFresh || known && time.Since(s.tried) < secretWithin && time.Since(s.at) < secretStale {
 		return s.value, nil
 	}
+	// Not the request's context alone: a sender that hangs up must not make the others wait for nothing.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), secretWithin)
+	defer cancel()
+	value, err := s.read(ctx)
+	s.tried = time.Now()
+	switch {
+	case err == nil:
+		s.value, s.at = value, s.tried
+	case errors.Is(err, errSecretFormat) || !known || time.Since(s.at) >= secretStale:
+		return "", err
+	}
+	return s.value, nil
+}
+
+func (s *webhookSecret) read(ctx context.Context) (string, error) {
 	secrets := s.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(s.namespace)
 	u, err := secrets.Get(ctx, "argocd-secret", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		s.value, s.at = "", time.Now()
 		return "", nil
 	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("secret %s/argocd-secret: %w", s.namespace, err)
 	}
 	text, _, err := unstructured.NestedString(u.Object, "data", "webhook.github.secret")
 	if err != nil {
-		return "", fmt.Errorf("secret argocd-secret: is not readable") //nolint:err113 // the cause would quote the data
+		return "", errSecretFormat
 	}
 	value, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return "", fmt.Errorf("secret argocd-secret: webhook.github.secret is not readable")
+		return "", errSecretFormat
 	}
-	s.value, s.at = string(value), time.Now()
-	return s.value, nil
+	return string(value), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockstep-cd/lockstep/internal/app"
 	"github.com/lockstep-cd/lockstep/internal/client"
 )
 
@@ -50,7 +51,7 @@ func exits() []exit {
 	return []exit{
 		{CodeOK, nil, "done; for wait and sync: what was asked for is so"},
 		{CodeError, nil, "anything that has no code of its own"},
-		{CodeUsage, []error{errUsage, client.ErrInvalid}, "the command was called in a way that makes no sense"},
+		{CodeUsage, []error{errUsage, client.ErrInvalid, app.ErrOption}, "the command was called in a way that makes no sense"},
 		{CodeDifferent, []error{errDifferent}, "app diff --exit-code: cluster and source differ"},
 		{CodeDegraded, []error{errDegraded}, "app wait: the time is over and an application is Degraded"},
 		{CodeTimeout, []error{errTimeout, context.DeadlineExceeded}, "the time given by --timeout is over"},
@@ -60,7 +61,7 @@ func exits() []exit {
 			[]error{client.ErrInProgress, client.ErrNothingRuns, client.ErrForbidden, client.ErrUnauthenticated},
 			"refused: another operation is in progress, or you may not",
 		},
-		{CodeUnreachable, []error{client.ErrUnreachable, client.ErrNotInstalled}, "the cluster does not answer, or does not have Lockstep's kinds"},
+		{CodeUnreachable, []error{client.ErrUnreachable, client.ErrNotInstalled, app.ErrNotInstalled}, "the cluster does not answer, or does not have Lockstep's kinds"},
 		{CodeSyncFailed, []error{errSyncFailed}, "app sync: the sync ended as Failed or Error"},
 		{CodeReplaced, []error{errReplaced}, "app sync: another operation took the place of this one"},
 		{CodeInterrupted, []error{errInterrupted, context.Canceled}, "interrupted by a signal"},

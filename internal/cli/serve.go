@@ -13,17 +13,27 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/app"
 )
 
+// serveFlags are the flags of serve. Their defaults are written here once more than in app, for people to read.
 type serveFlags struct {
 	scope
-	dataDir       string
-	listen        string
-	identity      string
+	dataDir  string
+	listen   string
+	identity string
+	workers  int
+	sources  sourceRules
+	log      logFlags
+}
+
+// sourceRules say where sources may come from, and how often they are asked.
+type sourceRules struct {
 	poll          time.Duration
-	workers       int
 	localRoots    []string
 	allowLoopback bool
-	logFormat     string
-	logLevel      string
+}
+
+// logFlags say what is logged, and how.
+type logFlags struct {
+	format, level string
 }
 
 func newServe(sh *shell) *cobra.Command {
@@ -32,64 +42,78 @@ func newServe(sh *shell) *cobra.Command {
 		Use:   "serve",
 		Short: "Keep a cluster in step: controller, webhooks and metrics in one process",
 		Long: "Follows the applications of a namespace and keeps what they declare in step with their sources. Runs inside the\n" +
-			"cluster, or anywhere with a kubeconfig. Of several processes one works; the others stand by.",
+			"cluster, or anywhere with a kubeconfig. Of several processes one works; the others stand by and follow when it stops.\n" +
+			"SIGTERM and SIGINT stop it: what is under way ends, and the next process can begin at once.\n\n" +
+			"The HTTP server answers on /api/webhook (push events of GitHub, Gitea and those who send the same; signed with the\n" +
+			"key webhook.github.secret of the Secret argocd-secret, once there is one), /healthz (the process lives; with\n" +
+			"?full=true every part is looked at), /readyz (it holds the lease and has looked at every application), /metrics and\n" +
+			"/api/version.",
 		Example: "  lockstep serve --kubeconfig ~/.kube/config --data-dir /var/lib/lockstep",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return sh.serve(cmd.Context(), f) },
 	}
-	f.scope.bind(cmd, sh)
-	flags := cmd.Flags()
-	flags.StringVar(&f.dataDir, "data-dir", "lockstep-data", "folder for mirrors, charts and proofs; it can be lost at any time")
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the HTTP server: webhooks, health, metrics")
-	flags.StringVar(&f.identity, "identity", "", "stable name of this process in the lease (default the host's name)")
-	flags.DurationVar(&f.poll, "poll-interval", 2*time.Minute, "how often each repository is asked what it has")
-	flags.IntVar(&f.workers, "workers", 16, "applications worked on at a time")
-	flags.StringArrayVar(&f.localRoots, "local-repositories", nil, "folder below which file URLs and paths are repositories; can be repeated")
-	flags.BoolVar(&f.allowLoopback, "allow-loopback", false, "let charts and files be fetched from loopback addresses")
-	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.bind(cmd, sh)
 	return cmd
 }
 
+func (f *serveFlags) bind(cmd *cobra.Command, sh *shell) {
+	f.scope.bind(cmd, sh)
+	flags := cmd.Flags()
+	flags.StringVar(&f.dataDir, "data-dir", "lockstep-data", "folder for mirrors, charts and proofs, for one process; it can be lost at any time")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the HTTP server; port 0 takes a free one")
+	flags.StringVar(&f.identity, "identity", "", "stable name of this process in the lease (default the host's name)")
+	flags.IntVar(&f.workers, "workers", 16, "applications worked on at a time, up to 1000")
+	flags.DurationVar(&f.sources.poll, "poll-interval", 2*time.Minute, "how often each repository is asked what it has, from 1s on")
+	flags.StringArrayVar(&f.sources.localRoots, "local-repositories", nil, "folder below which file URLs and paths are repositories; can be repeated")
+	flags.BoolVar(&f.sources.allowLoopback, "allow-loopback", false, "let charts and files be fetched from loopback addresses, for demos and tests")
+	flags.StringVar(&f.log.format, "log-format", "text", "text or json")
+	flags.StringVar(&f.log.level, "log-level", "info", "debug, info, warn or error")
+}
+
 func (sh *shell) serve(ctx context.Context, f *serveFlags) error {
-	logger, err := f.logger(sh.Err)
+	logger, err := f.log.logger(sh.Err)
 	if err != nil {
 		return err
 	}
-	app.Bridge(logger)
+	if f.workers < 1 {
+		return ofKind(errUsage, "--workers %d: is not between 1 and 1000", f.workers)
+	}
 	config, err := f.clusterConfig()
 	if err != nil {
 		return err
 	}
 	a, err := app.New(app.Options{
-		REST: config, Namespace: f.namespace, DataDir: f.dataDir, Listen: f.listen, Identity: f.identity,
-		Sources: app.SourceOptions{PollInterval: f.poll, LocalRoots: f.localRoots, AllowLoopback: f.allowLoopback},
-		Work:    app.WorkOptions{Workers: f.workers}, Version: sh.Version, Log: logger,
+		REST: config, Namespace: f.namespace, DataDir: f.dataDir, Listen: f.listen,
+		Lease:   app.LeaseOptions{Identity: f.identity},
+		Sources: app.SourceOptions{PollInterval: f.sources.poll, LocalRoots: f.sources.localRoots, AllowLoopback: f.sources.allowLoopback},
+		Work:    app.WorkOptions{Workers: f.workers},
+		Version: sh.Version, Log: logger,
 	})
 	if err != nil {
 		return err
 	}
+	app.Bridge(logger)
 	return a.Run(ctx)
 }
 
-func (f *serveFlags) logger(w io.Writer) (*slog.Logger, error) {
+func (f logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return nil, ofKind(errUsage, "--log-level %s: is none of debug, info, warn, error", f.logLevel)
+	if err := level.UnmarshalText([]byte(f.level)); err != nil {
+		return nil, ofKind(errUsage, "--log-level %s: is none of debug, info, warn, error", f.level)
 	}
 	o := &slog.HandlerOptions{Level: level}
-	switch f.logFormat {
+	switch f.format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, o)), nil
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, ofKind(errUsage, "--log-format %s: is neither text nor json", f.logFormat)
+	return nil, ofKind(errUsage, "--log-format %s: is neither text nor json", f.format)
 }
 
 // clusterConfig is the kubeconfig that was named, or the cluster the process runs in, or the default kubeconfig.
 func (f *serveFlags) clusterConfig() (*rest.Config, error) {
-	if f.kubeconfig == "" {
+	if f.kubeconfig == "" && f.context == "" {
 		config, err := rest.InClusterConfig()
 		if err == nil {
 			return config, nil
