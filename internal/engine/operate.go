@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
@@ -165,10 +166,9 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 func (e *Engine) situation(st *state, l *look) plan.Situation {
 	s := plan.Situation{OutOfSync: l.outOfSync(), Empty: len(l.set.objects) == 0 && len(l.extras) > 0}
 	for _, x := range l.extras {
-		if plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation]).Has("Prune=false") || x.Controlled || x.Deleting || compare.IgnoresExtraneous(x.Steering) {
-			continue
+		if l.prunable(x) {
+			s.Extras++
 		}
-		s.Extras++
 	}
 	last := l.app.Status.OperationState
 	same := st.attempted == l.rendering.digest
@@ -182,6 +182,18 @@ func (e *Engine) situation(st *state, l *look) plan.Situation {
 	s.New = !same
 	s.Failed = same && last != nil && (last.Phase == v1alpha1.OperationFailed || last.Phase == v1alpha1.OperationError)
 	return s
+}
+
+// prunable tells whether a sync with prune would take the object away: what stays whatever is done starts no sync, else one
+// would follow the other without end.
+func (l *look) prunable(x cluster.Live) bool {
+	options := plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation])
+	all := syncOptions(l.app, &v1alpha1.SyncOperation{})
+	switch {
+	case x.Controlled, x.Deleting, l.shared[x.Key] != "", compare.IgnoresExtraneous(x.Steering), options.Has("Prune=false"):
+		return false
+	}
+	return !all.Has("Prune=false") || options.Has("Prune=true")
 }
 
 func revisionsOf(r v1alpha1.SyncOperationResult) []string {

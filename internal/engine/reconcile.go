@@ -160,7 +160,7 @@ func (l *look) blame(err error) {
 // compareTo makes l.rendering ready and compares it; keep registers it as what the application declares.
 func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 	set := st.desired
-	if !keep || set == nil || set.digest != l.rendering.digest || set.stale || set.inputs != l.rendering.inputs {
+	if !keep || set == nil || set.digest != l.rendering.digest || set.stale || set.inputs != l.rendering.inputs || !set.rules.Equal(l.rules) {
 		var err error
 		p := preparation{
 			app: l.app, rules: l.rules, kinds: e.cluster, key: e.opts.Key, seal: e.sealer.seal,
@@ -170,7 +170,7 @@ func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 			l.failed = cmp.Or(l.failed, err)
 			return
 		}
-		set.inputs = l.rendering.inputs
+		set.inputs, set.rules = l.rendering.inputs, l.rules
 		if keep {
 			e.declare(st, set)
 		}

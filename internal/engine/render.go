@@ -214,6 +214,9 @@ func (c *Chain) holds(ctx context.Context, old, now *rendering, r request, sourc
 func (c *Chain) fetchedHolds(ctx context.Context, old *rendering, r request) bool {
 	for _, p := range old.parts {
 		for _, f := range p.fetched {
+			if r.rules.Source(f.locator.URL) != nil {
+				return false // rendered again, it is refused with the reason
+			}
 			if f.locator.Kind == job.LocateHTTP {
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/record"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
@@ -81,6 +82,8 @@ type desiredSet struct {
 	warnings []v1alpha1.ApplicationCondition
 	digest   string
 	inputs   string
+	// rules are those of the project that the set was held against.
+	rules project.Rules
 	// stale tells that a kind was not served when the set was made: it is made again with the next look.
 	stale bool
 }

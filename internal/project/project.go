@@ -5,6 +5,7 @@ package project
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -24,6 +25,9 @@ type Rules struct {
 
 // Of gives the rules of a project.
 func Of(p *v1alpha1.AppProject) Rules { return Rules{name: p.Name, spec: p.Spec} }
+
+// Equal tells whether both are the rules of one project and say the same.
+func (r Rules) Equal(other Rules) bool { return reflect.DeepEqual(r, other) }
 
 // Anything permits everything: for people who render what they have on their own machine.
 func Anything() Rules {
