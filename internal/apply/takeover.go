@@ -17,6 +17,10 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
+// raceLimit is how often a write is made anew because the object changed between reading and writing it: controllers that
+// write a status often may win more than once.
+const raceLimit = 5
+
 // operation is one step of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
@@ -108,8 +112,8 @@ func ownersPatch(live *unstructured.Unstructured, entries []metav1.ManagedFields
 }
 
 // TakeOver makes what the predecessors own in live ours, in one write that changes nothing else than the annotation of
-// client-side apply, and answers the object as it is then. When live has changed meanwhile it is read again, once. With
-// nothing to take over nothing is written.
+// client-side apply, and answers the object as it is then. When live has changed meanwhile it is read again. With nothing to
+// take over nothing is written.
 func (w *Writer) TakeOver(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured, predecessors []string) (*unstructured.Unstructured, error) {
 	return w.hand(ctx, t, key, live, func(live *unstructured.Unstructured) ([]byte, error) {
 		if len(live.GetManagedFields()) > 0 {
@@ -124,7 +128,7 @@ func (w *Writer) TakeOver(ctx context.Context, t Target, key manifest.Key, live 
 }
 
 // GiveBack makes what we own in live Argo CD's and answers the object as it is then. When live has changed meanwhile it is
-// read again, once. With nothing to give back nothing is written.
+// read again. With nothing to give back nothing is written.
 func (w *Writer) GiveBack(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return w.hand(ctx, t, key, live, GiveBackPatch)
 }
@@ -132,13 +136,13 @@ func (w *Writer) GiveBack(ctx context.Context, t Target, key manifest.Key, live 
 // hand writes the patch that patchOf makes of live.
 func (w *Writer) hand(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured, patchOf func(*unstructured.Unstructured) ([]byte, error)) (*unstructured.Unstructured, error) {
 	client := w.at(t, key.Namespace)
-	for again := true; ; again = false {
+	for try := 0; ; try++ {
 		patch, err := patchOf(live)
 		if err != nil || patch == nil {
 			return live, err
 		}
 		out, err := client.Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
-		if !again || !apierrors.IsConflict(err) {
+		if try >= raceLimit || !apierrors.IsConflict(err) {
 			return out, problem(key, err)
 		}
 		if live, err = client.Get(ctx, key.Name, metav1.GetOptions{}); err != nil {

@@ -81,7 +81,9 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	if t != l { // what the spec asks for is compared again with what is now in the cluster
 		e.queue.Add(st.key, queue.Commits)
 	}
-	return e.finish(st, t, v1alpha1.OperationSucceeded, success(r)), nil
+	done := e.finish(st, t, v1alpha1.OperationSucceeded, success(r))
+	done.pin = pin(l, t, r)
+	return done, nil
 }
 
 // step does one step: its objects, then its hooks; before another step follows, what it applied must be healthy.
@@ -293,7 +295,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	}
 	mode := apply.Mode{DryRun: r.op.Sync.DryRun, Loose: opts.Has("Validate=false")}
 	existed := it.exists
-	out, err := e.put(ctx, st, it, mode, opts)
+	out, err := e.adopt(ctx, st, l.app, it, mode, opts)
 	mu.Lock()
 	defer mu.Unlock()
 	if err != nil {

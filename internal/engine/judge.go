@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,7 +85,8 @@ func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Applicat
 // ask lets the API server decide: one dry run and one read, remembered until either side changes.
 func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, it *item, ignore compare.Ignore) error {
 	d := it.desired
-	mark := it.live.Entry + it.live.Content + string(it.live.UID)
+	from := inherited(app)
+	mark := it.live.Entry + it.live.Content + string(it.live.UID) + strings.Join(from, " ")
 	if v, ok := st.verdicts[d.key]; ok && v.desired == d.hash && v.live == mark {
 		it.verdict, it.paths, it.masked, it.note = v.result, v.paths, v.masked, v.note
 		return nil
@@ -98,12 +100,7 @@ func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, 
 	}
 	normal, err := e.writer.Apply(ctx, target(d.resource), d.key, body, apply.Mode{DryRun: true})
 	if err != nil {
-		var refused *apply.Error
-		if ctx.Err() != nil || !asError(err, &refused) || refused.Retry {
-			return err
-		}
-		it.verdict, it.note = compare.Different, err.Error()
-		return nil
+		return it.refused(ctx, err)
 	}
 	live, err := e.cluster.Get(ctx, d.resource, d.key)
 	if apierrors.IsNotFound(err) {
@@ -113,7 +110,11 @@ func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, 
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.key, err)
 	}
-	found, err := ignore.WithNormal(ctx, compare.Sides{Normal: normal, Live: live, Applied: st.proofs[d.key].Desired == d.hash})
+	sides := compare.Sides{Normal: normal, Live: live, Applied: st.proofs[d.key].Desired == d.hash}
+	if sides, err = foresee(ctx, e.writer, d, sides, from); err != nil {
+		return it.refused(ctx, err)
+	}
+	found, err := ignore.WithNormal(ctx, sides)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.key, err)
 	}
@@ -130,6 +131,16 @@ func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, 
 		st.verdicts = map[key]verdict{}
 	}
 	st.verdicts[d.key] = verdict{desired: d.hash, live: mark, result: it.verdict, paths: it.paths, masked: it.masked, note: it.note}
+	return nil
+}
+
+// refused takes in the API server's answer to a dry run: that it would not go through. Other errors are returned.
+func (i *item) refused(ctx context.Context, err error) error {
+	var refused *apply.Error
+	if ctx.Err() != nil || !asError(err, &refused) || refused.Retry {
+		return err
+	}
+	i.verdict, i.note = compare.Different, err.Error()
 	return nil
 }
 

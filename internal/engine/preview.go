@@ -195,7 +195,7 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	if err != nil {
 		return diff, fmt.Errorf("%s: %w", d.key, err)
 	}
-	normal, err := p.writer.Apply(ctx, target(d.resource), d.key, d.body, apply.Mode{DryRun: true})
+	sides, err := p.sides(ctx, app, d, live)
 	if err != nil {
 		var refused *apply.Error
 		if ctx.Err() != nil || !errors.As(err, &refused) || refused.Retry {
@@ -205,7 +205,7 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 		diff.Live, diff.Next = presentable(live, declared)
 		return diff, nil
 	}
-	found, err := ignore.WithNormal(ctx, compare.Sides{Normal: normal, Live: live})
+	found, err := ignore.WithNormal(ctx, sides)
 	if err != nil {
 		return diff, fmt.Errorf("%s: %w", d.key, err)
 	}
@@ -213,6 +213,15 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	if found.Verdict == compare.Different && compare.Author(live, found.Paths) != "" {
 		diff.Note = drift(app, live, readLive(live), found.Paths)
 	}
-	diff.Live, diff.Next = presentable(live, normal)
+	diff.Live, diff.Next = presentable(live, sides.Normal)
 	return diff, nil
+}
+
+// sides are the object as it is and as a sync would leave it.
+func (p *Preview) sides(ctx context.Context, app *v1alpha1.Application, d *desired, live *unstructured.Unstructured) (compare.Sides, error) {
+	normal, err := p.writer.Apply(ctx, target(d.resource), d.key, d.body, apply.Mode{DryRun: true})
+	if err != nil {
+		return compare.Sides{}, err
+	}
+	return foresee(ctx, p.writer, d, compare.Sides{Normal: normal, Live: live}, inherited(app))
 }
