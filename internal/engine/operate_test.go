@@ -219,13 +219,13 @@ func TestRevisionOnly(t *testing.T) {
 }
 
 func TestInputsHash(t *testing.T) {
-	make := func() request {
+	fresh := func() request {
 		return request{
 			app: applicationForTest(), sources: []v1alpha1.ApplicationSource{{RepoURL: "https://x/y", Path: "p"}},
 			caps: job.Capabilities{KubeVersion: "v1.37.0", APIVersions: []string{"v1", "apps/v1"}},
 		}
 	}
-	base := inputsHash(make())
+	base := inputsHash(fresh())
 	changes := map[string]func(*request){
 		"path":                  func(r *request) { r.sources[0].Path = "q" },
 		"helm values":           func(r *request) { r.sources[0].Helm = &v1alpha1.ApplicationSourceHelm{Values: "a: b"} },
@@ -238,13 +238,13 @@ func TestInputsHash(t *testing.T) {
 		"list of APIs":          func(r *request) { r.caps.APIVersions = []string{"v1"} },
 	}
 	for name, change := range changes {
-		r := make()
+		r := fresh()
 		change(&r)
 		if inputsHash(r) == base {
 			t.Errorf("%s is no input", name)
 		}
 	}
-	r := make()
+	r := fresh()
 	r.app.Labels, r.app.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 	r.app.Spec.SyncPolicy = &v1alpha1.SyncPolicy{}
 	if inputsHash(r) != base {
