@@ -28,10 +28,10 @@ type holder struct {
 	*lease.Lease
 	t *testing.T
 	// working is closed when work has begun, ended when Hold has returned err.
-	working, ended chan struct{}
-	err            error
-	stop           context.CancelFunc
-	workEnded      time.Time
+	working, ended   chan struct{}
+	err              error
+	stop             context.CancelFunc
+	began, workEnded time.Time
 }
 
 // hold starts a process that works until its context ends.
