@@ -159,7 +159,7 @@ func (c *Cluster) wants(k manifest.Key) bool {
 // Watch makes sure that the kind is watched and waits for its first list. A kind that can't be listed is an error that
 // says since when; it concerns only applications that use the kind.
 func (c *Cluster) Watch(ctx context.Context, gk schema.GroupKind) error {
-	w, err := c.watch(gk)
+	w, err := c.watch(gk) //nolint:contextcheck // a watch serves all and outlives the one who asked first
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (c *Cluster) Watch(ctx context.Context, gk schema.GroupKind) error {
 		late = true
 	}
 	// A watch that has been down for as long as a first list may take knows too little of the cluster to compare with.
-	if err, since := w.failure(); err != nil && (late || time.Since(since) > c.opts.SyncTimeout) {
+	if since, err := w.failure(); err != nil && (late || time.Since(since) > c.opts.SyncTimeout) {
 		return fmt.Errorf("kind %s can't be listed since %s: %w", gk, since.UTC().Format(time.RFC3339), err)
 	}
 	if late {
@@ -248,10 +248,10 @@ func (w *kindWatch) note(err error) {
 	w.err = err
 }
 
-func (w *kindWatch) failure() (error, time.Time) {
+func (w *kindWatch) failure() (since time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.err, w.since
+	return w.since, w.err
 }
 
 // Lookup tells what is known of a live object of a watched kind. An object that exists and was not kept is read once.

@@ -52,7 +52,7 @@ func owning(f *metav1.ManagedFieldsEntry, paths []string) int {
 		return 0
 	}
 	set := &fieldpath.Set{}
-	if set.FromJSON(bytes.NewReader(f.FieldsV1.Raw)) != nil {
+	if set.FromJSON(bytes.NewReader(f.FieldsV1.GetRawBytes())) != nil {
 		return 0
 	}
 	n := 0

@@ -146,7 +146,7 @@ func (c *cut) managers(object any, live *unstructured.Unstructured, trusted []st
 			continue
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(f.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(bytes.NewReader(f.FieldsV1.GetRawBytes())); err != nil {
 			return fmt.Errorf("managedFields of %s: %w", f.Manager, err)
 		}
 		set.Leaves().Iterate(func(p fieldpath.Path) {

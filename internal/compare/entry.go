@@ -26,7 +26,7 @@ func EntryHash(fields []metav1.ManagedFieldsEntry) string {
 	if entry == nil {
 		return ""
 	}
-	sum := sha256.Sum256(entry.FieldsV1.Raw)
+	sum := sha256.Sum256(entry.FieldsV1.GetRawBytes())
 	return hex.EncodeToString(sum[:12])
 }
 
@@ -37,7 +37,7 @@ func Owned(fields []metav1.ManagedFieldsEntry, manager string) (*fieldpath.Set, 
 		return nil, nil
 	}
 	set := &fieldpath.Set{}
-	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
 		return nil, fmt.Errorf("managedFields of %s: %w", manager, err)
 	}
 	return set, nil

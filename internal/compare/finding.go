@@ -63,11 +63,13 @@ func (i Ignore) WithNormal(ctx context.Context, s Sides) (Finding, error) {
 	if len(lost) == 0 && len(paths) == 0 {
 		return Finding{Verdict: Equal}, nil
 	}
-	normal, live := s.Normal, s.Live
+	normal := s.Normal
 	if !i.Empty() {
-		if normal, live, err = i.trim(ctx, s); err != nil {
+		left, live, err := i.trim(ctx, s)
+		if err != nil {
 			return Finding{}, err
 		}
+		normal = left
 		paths = append(differing(s.over(set), normal.Object, live.Object), dropped(set, own, normal, live)...)
 	}
 	f := Finding{Verdict: Equal, Masked: verdict == Different}

@@ -98,7 +98,7 @@ func ownersOf(fields []metav1.ManagedFieldsEntry) (owners, error) {
 			continue
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(f.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(bytes.NewReader(f.FieldsV1.GetRawBytes())); err != nil {
 			return owners{}, fmt.Errorf("managedFields of %s: %w", f.Manager, err)
 		}
 		o.other = o.other.Union(set)
