@@ -56,14 +56,11 @@ func (e *Engine) putSecret(u *unstructured.Unstructured) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s); err != nil {
 		return fmt.Errorf("secret %s: is not readable", u.GetName()) // the cause would quote the data
 	}
-	entry, ok := repository.FromSecret(s)
-	changed := false
-	if ok {
-		changed = e.opts.Repositories.Put(s.Name, &entry)
-	} else {
-		changed = e.opts.Repositories.Put(s.Name, nil)
+	var put *repository.Entry
+	if entry, ok := repository.FromSecret(s); ok {
+		put = &entry
 	}
-	if changed {
+	if e.opts.Repositories.Put(s.Name, put) {
 		e.repos.retry()
 	}
 	return nil
