@@ -242,7 +242,7 @@ func TestPanicIsAnAnswer(t *testing.T) {
 func TestBodyIsTooLarge(t *testing.T) {
 	r := start(t)
 	body := bytes.Repeat([]byte("x"), webhook.MaxBody+1)
-	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+r.server.Addr()+"/api/webhook", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.server.Addr()+"/api/webhook", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
