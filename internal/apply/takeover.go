@@ -30,7 +30,8 @@ type operation struct {
 
 // TakeOverPatch is rule 2 of DESIGN.md §2.5: the JSON patch that turns the entries of the predecessors in live's
 // managedFields into one Apply entry of ours and drops the annotation of client-side apply. It goes through only for the
-// version of live that is passed in. Entries of subresources stay as they are. Nil when there is nothing to take over.
+// version of live that is passed in. Entries of subresources stay as they are. Nil when there is nothing to take over, and
+// when nobody at all would be left as owner: then it is to be made again after the first apply.
 func TakeOverPatch(live *unstructured.Unstructured, predecessors []string) ([]byte, error) {
 	in, err := ownership.InheritanceOf(live, predecessors)
 	if err != nil {
@@ -45,6 +46,9 @@ func TakeOverPatch(live *unstructured.Unstructured, predecessors []string) ([]by
 		if entries, err = bequeath(in.Rest, heir, in.Fields); err != nil {
 			return nil, fmt.Errorf("%s: %w", manifest.KeyOf(live), err)
 		}
+	}
+	if len(entries) == 0 { // the API server would begin its books anew, and call all of unknown origin again
+		return nil, nil
 	}
 	ops := ownersPatch(live, entries)
 	if _, there := live.GetAnnotations()[ownership.LastApplied]; there {
@@ -96,15 +100,8 @@ func bequeath(entries []metav1.ManagedFieldsEntry, heir metav1.ManagedFieldsEntr
 	return append(out, heir), nil
 }
 
-// ownersPatch sets the managedFields of exactly this version of live. An empty list would make the API server forget all
-// owners and call everything of unknown origin at the next apply, so one empty entry stays in its place.
+// ownersPatch sets the managedFields of exactly this version of live.
 func ownersPatch(live *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []operation {
-	if len(entries) == 0 {
-		entries = []metav1.ManagedFieldsEntry{{
-			Manager: Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(),
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")},
-		}}
-	}
 	return []operation{
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()},
 		{Op: "add", Path: "/metadata/managedFields", Value: entries},
@@ -113,7 +110,7 @@ func ownersPatch(live *unstructured.Unstructured, entries []metav1.ManagedFields
 
 // TakeOver makes what the predecessors own in live ours, in one write that changes nothing else than the annotation of
 // client-side apply, and answers the object as it is then. When live has changed meanwhile it is read again. With nothing to
-// take over nothing is written.
+// take over nothing is written. To be called before the first apply and, for what is of unknown origin, after it.
 func (w *Writer) TakeOver(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured, predecessors []string) (*unstructured.Unstructured, error) {
 	return w.hand(ctx, t, key, live, func(live *unstructured.Unstructured) ([]byte, error) {
 		if len(live.GetManagedFields()) > 0 {

@@ -55,13 +55,19 @@ func foresee(ctx context.Context, w *apply.Writer, d *desired, s compare.Sides, 
 
 // adopt applies an object; one that is there and that we have not applied before is taken over first.
 func (e *Engine) adopt(ctx context.Context, st *state, app *v1alpha1.Application, it *item, mode apply.Mode, opts plan.Set) (*unstructured.Unstructured, error) {
-	from := predecessors(app, opts)
-	if len(from) > 0 && it.exists && it.live.Entry == "" && !mode.DryRun && it.desired.resource.Patchable && it.desired.key.Name != "" {
-		if err := e.takeOver(ctx, it.desired, from); err != nil {
-			return nil, err
-		}
+	from, d := predecessors(app, opts), it.desired
+	if len(from) == 0 || !it.exists || it.live.Entry != "" || mode.DryRun || !d.resource.Patchable || d.key.Name == "" {
+		return e.put(ctx, st, it, mode, opts)
 	}
-	return e.put(ctx, st, it, mode, opts)
+	if err := e.takeOver(ctx, d, from); err != nil {
+		return nil, err
+	}
+	out, err := e.put(ctx, st, it, mode, opts)
+	if err != nil {
+		return nil, err
+	}
+	// Where nobody was known as owner, the apply made an entry of unknown origin.
+	return e.writer.TakeOver(ctx, target(d.resource), d.key, out, from)
 }
 
 func (e *Engine) takeOver(ctx context.Context, d *desired, from []string) error {
@@ -73,7 +79,7 @@ func (e *Engine) takeOver(ctx context.Context, d *desired, from []string) error 
 	case apierrors.IsNotFound(err): // gone meanwhile: the apply makes it anew
 		return nil
 	case err != nil:
-		return fmt.Errorf("take over: %w", err)
+		return fmt.Errorf("%s: take over: %w", d.key, err)
 	}
 	return nil
 }
