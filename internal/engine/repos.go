@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -290,7 +291,7 @@ func (e *repo) moved() []string {
 	e.mu.Lock()
 	subs := make(map[string][]subscription, len(e.subs))
 	for app, list := range e.subs {
-		subs[app] = list
+		subs[app] = slices.Clone(list) // subscribe writes into it
 	}
 	failed := e.err != nil
 	e.mu.Unlock()
