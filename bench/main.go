@@ -17,9 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -29,6 +27,7 @@ import (
 	"github.com/lockstep-cd/lockstep/bench/report"
 	"github.com/lockstep-cd/lockstep/bench/trial"
 	"github.com/lockstep-cd/lockstep/bench/workload"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 func main() {
@@ -108,7 +107,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 }
 
 func (o *options) run(ctx context.Context) (err error) {
-	root, err := moduleRoot()
+	root, err := local.Root()
 	if err != nil {
 		return err
 	}
@@ -141,19 +140,11 @@ func (o *options) run(ctx context.Context) (err error) {
 
 // build makes the local cluster's program and Lockstep's before anything is measured.
 func (o *options) build(ctx context.Context) error {
-	commands := [][]string{{filepath.Join(o.trial.Root, "dev", "devcluster"), "--build-only"}}
-	if o.trial.Lockstep == "" && !o.trial.FloorOnly() {
-		o.trial.Lockstep = filepath.Join(o.trial.Root, "bin", "lockstep")
-		commands = append(commands, []string{filepath.Join(o.trial.Root, "dev", "compile"), o.trial.Lockstep, "./cmd/lockstep"})
+	err := local.BuildCluster(ctx, o.trial.Root)
+	if err == nil && !o.trial.FloorOnly() {
+		o.trial.Lockstep, err = local.BuildLockstep(ctx, o.trial.Root, o.trial.Lockstep)
 	}
-	for _, args := range commands {
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Dir, cmd.Stderr = o.trial.Root, os.Stderr
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("build: %s: %w", strings.Join(args, " "), err)
-		}
-	}
-	return nil
+	return err
 }
 
 func (o *options) write(r report.Report) error {
@@ -179,21 +170,4 @@ func into(name string, mode int, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(file), file.Close())
-}
-
-// moduleRoot is the nearest folder above with the root module's dev/devcluster.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("module root: %w", err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "dev", "devcluster")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("module root: no dev/devcluster above the working directory")
-		}
-		dir = filepath.Dir(dir)
-	}
 }

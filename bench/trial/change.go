@@ -1,20 +1,17 @@
 package trial
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockstep-cd/lockstep/bench/kube"
 	"github.com/lockstep-cd/lockstep/bench/observe"
 	"github.com/lockstep-cd/lockstep/bench/report"
 	"github.com/lockstep-cd/lockstep/bench/workload"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 // changeLimit is how long one commit may take to arrive.
@@ -104,8 +101,12 @@ func (r *running) commit(ctx context.Context, i int) (step, answer time.Duration
 		return 0, 0, fmt.Errorf("repository: push: %w", err)
 	}
 	sent := time.Now()
-	if err := r.announce(ctx, before, after, r.Spec.Path(i)+"/"+r.Spec.Kinds[0]+".yaml"); err != nil {
-		return 0, 0, err
+	push := local.Push{
+		Repository: r.Spec.RepoURL, Branch: "main", Before: before, After: after,
+		Modified: []string{r.Spec.Path(i) + "/" + r.Spec.Kinds[0] + ".yaml"},
+	}
+	if err := r.lockstep.Announce(ctx, push); err != nil {
+		return 0, 0, fmt.Errorf("lockstep: push notice: %w", err)
 	}
 	answer = time.Since(sent)
 	reached, err := r.observer.InStep(ctx)
@@ -113,29 +114,4 @@ func (r *running) commit(ctx context.Context, i int) (step, answer time.Duration
 		return 0, 0, fmt.Errorf("application %s: commit %.7s: not in step: %w; %s", r.Spec.Name(i), after, err, r.observer.Progress().Waiting)
 	}
 	return reached.Sub(sent), answer, nil
-}
-
-// announce sends what GitHub sends after a push.
-func (r *running) announce(ctx context.Context, before, after, file string) error {
-	body, err := json.Marshal(map[string]any{
-		"ref": "refs/heads/main", "before": before, "after": after,
-		"repository": map[string]any{
-			"full_name": "example/shop", "default_branch": "main",
-			"clone_url": r.Spec.RepoURL, "html_url": strings.TrimSuffix(r.Spec.RepoURL, ".git"),
-		},
-		"commits": []any{map[string]any{"id": after, "added": []string{}, "removed": []string{}, "modified": []string{file}}},
-	})
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.lockstep.base+"/api/webhook", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-GitHub-Event", "push")
-	if _, err := do(req); err != nil {
-		return fmt.Errorf("lockstep: push notice: %w", err)
-	}
-	return nil
 }

@@ -1,17 +1,10 @@
 package trial
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"syscall"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -21,66 +14,38 @@ import (
 	"github.com/lockstep-cd/lockstep/bench/kube"
 	"github.com/lockstep-cd/lockstep/bench/workload"
 	"github.com/lockstep-cd/lockstep/internal/install"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 // cluster is a running local cluster of its own.
 type cluster struct {
-	kubeconfig string
-	client     rest.Interface
-	process    *process
+	*local.Cluster
+	client rest.Interface
 }
 
-var readyLine = regexp.MustCompile(`^ready kubeconfig=(\S+) `)
-
-// startCluster starts a fresh cluster below dir. It ends with stop, or with this process however that ends.
+// startCluster starts a fresh cluster below dir. It ends with Stop, or with this process however that ends.
 func startCluster(ctx context.Context, root, dir string) (*cluster, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cluster: directory: %w", err)
-	}
-	cmd := exec.Command(filepath.Join(root, "dev", "devcluster"), "up", "--foreground",
-		"--name", filepath.Base(dir), "--dir", dir, "--parent-pid", fmt.Sprint(os.Getpid()))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("cluster: output: %w", err)
-	}
-	p, err := startProcess("cluster", cmd, filepath.Join(dir, "supervisor.log"))
+	running, err := local.StartCluster(ctx, root, dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{process: p}
-	interrupted := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) })
-	defer interrupted()
-	if c.kubeconfig = readReady(out); c.kubeconfig == "" {
-		return nil, fmt.Errorf("cluster: not ready: %w", p.stop())
-	}
-	if c.client, err = kube.Client(c.kubeconfig); err != nil {
-		_ = p.stop()
-		return nil, err
+	c := &cluster{Cluster: running}
+	if c.client, err = kube.Client(c.Kubeconfig); err != nil {
+		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
 
-func readReady(out io.Reader) string {
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if m := readyLine.FindStringSubmatch(lines.Text()); m != nil {
-			return m[1]
-		}
-	}
-	return ""
-}
-
-func (c *cluster) stop() error { return c.process.stop() }
-
 // prepare makes what must be there before the clock starts: our definitions, the project, the destination namespaces and
 // what the control plane puts into every namespace.
 func (c *cluster) prepare(ctx context.Context, spec workload.Spec) error {
-	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
-		return fmt.Errorf("kubeconfig %s: %w", c.kubeconfig, err)
+		return fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("kubeconfig %s: client: %w", c.kubeconfig, err)
+		return fmt.Errorf("kubeconfig %s: client: %w", c.Kubeconfig, err)
 	}
 	if _, err := install.All(ctx, client, install.Options{Namespace: spec.ControlNamespace}); err != nil {
 		return fmt.Errorf("install: %w", err)
@@ -121,7 +86,7 @@ func until(ctx context.Context, p pace, do func(context.Context) error) error {
 	var last error
 	for {
 		err := do(ctx)
-		if err == nil || errors.Is(err, errEnded) {
+		if err == nil || errors.Is(err, local.ErrEnded) {
 			return err
 		}
 		if ctx.Err() == nil || last == nil {

@@ -46,13 +46,13 @@ func (t *trial) floorRound(ctx context.Context, n int) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
-	watcher, err := observe.Start(ctx, observe.Config{Kubeconfig: c.kubeconfig, Spec: t.Spec})
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	watcher, err := observe.Start(ctx, observe.Config{Kubeconfig: c.Kubeconfig, Spec: t.Spec})
 	if err != nil {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, watcher.Stop()) }()
-	writer, err := startWriter(floor.Config{Kubeconfig: c.kubeconfig, Spec: t.Spec})
+	writer, err := startWriter(floor.Config{Kubeconfig: c.Kubeconfig, Spec: t.Spec})
 	if err != nil {
 		return o, err
 	}
@@ -73,7 +73,7 @@ func (t *trial) freshCluster(ctx context.Context, name string) (*cluster, error)
 		return nil, err
 	}
 	if err := c.prepare(ctx, t.Spec); err != nil {
-		return nil, errors.Join(err, c.stop())
+		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }

@@ -2,93 +2,21 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os/exec"
-	"path/filepath"
-	"time"
 
 	"github.com/lockstep-cd/lockstep/bench/prom"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
-// readyLimit is how long Lockstep may take until it says that it is ready.
-const readyLimit = time.Minute
-
 // lockstep is a running `lockstep serve`.
-type lockstep struct {
-	*process
-	base  string
-	began time.Time
-}
+type lockstep struct{ *local.Lockstep }
 
 // startLockstep starts Lockstep on the cluster with its data in dir, and waits until it is ready.
 func (t *trial) startLockstep(ctx context.Context, c *cluster, dir string) (*lockstep, error) {
-	listen, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(t.Lockstep, "serve", "--kubeconfig", c.kubeconfig, "--namespace", t.Spec.ControlNamespace,
-		"--data-dir", filepath.Join(dir, "data"), "--listen", listen, "--allow-loopback")
-	began := time.Now()
-	p, err := startProcess("lockstep", cmd, filepath.Join(dir, "lockstep.log"))
-	if err != nil {
-		return nil, err
-	}
-	l := &lockstep{process: p, base: "http://" + listen, began: began}
-	if err := until(ctx, pace{20 * time.Millisecond, readyLimit}, l.ready); err != nil {
-		return nil, errors.Join(fmt.Errorf("lockstep: /readyz: %w", err), p.stop())
-	}
-	return l, nil
-}
-
-// freeAddress finds a port that nobody uses; the next process takes it.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-// errEnded stops waiting for a process that is no more.
-var errEnded = errors.New("the process has ended")
-
-func (l *lockstep) ready(ctx context.Context) error {
-	select {
-	case <-l.exited:
-		return fmt.Errorf("%w: %s", errEnded, l.lastLines())
-	default:
-	}
-	_, err := l.get(ctx, "/readyz")
-	return err
-}
-
-func (l *lockstep) get(ctx context.Context, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base+path, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	return do(req)
-}
-
-func do(req *http.Request) ([]byte, error) {
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s: body: %w", req.URL.Path, err)
-	}
-	if resp.StatusCode >= 300 {
-		return nil, fmt.Errorf("%s: status %s: %.200s", req.URL.Path, resp.Status, body)
-	}
-	return body, nil
+	l, err := local.StartLockstep(ctx, local.LockstepOptions{
+		Binary: t.Lockstep, Kubeconfig: c.Kubeconfig, Namespace: t.Spec.ControlNamespace, Dir: dir,
+	})
+	return &lockstep{l}, err
 }
 
 // The metrics of Lockstep that measures are made of.
@@ -103,7 +31,7 @@ const (
 
 // numbers reads metrics of Lockstep; one that it does not show is not in the result.
 func (l *lockstep) numbers(ctx context.Context, names ...string) (map[string]float64, error) {
-	text, err := l.get(ctx, "/metrics")
+	text, err := l.Get(ctx, "/metrics")
 	if err != nil {
 		return nil, fmt.Errorf("lockstep: metrics: %w", err)
 	}

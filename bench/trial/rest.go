@@ -77,7 +77,7 @@ func (r *running) restart(ctx context.Context) ([]report.Measure, error) {
 		return nil, err
 	}
 	r.say("restart lockstep")
-	if err := r.lockstep.stop(); err != nil {
+	if err := r.lockstep.Stop(); err != nil {
 		return nil, err
 	}
 	before, err := kube.CountWrites(ctx, r.cluster.client)
@@ -90,12 +90,12 @@ func (r *running) restart(ctx context.Context) ([]report.Measure, error) {
 	}
 	r.lockstep = next
 	r.sampler.Stop()
-	r.sampler = usage.Watch(ctx, next.pid())
-	ready := time.Since(next.began)
+	r.sampler = usage.Watch(ctx, next.Pid())
+	ready := time.Since(next.Began)
 	if err := until(ctx, pace{100 * time.Millisecond, knownLimit}, r.allKnown); err != nil {
 		return nil, fmt.Errorf("lockstep: after the restart: %w", err)
 	}
-	known := time.Since(next.began)
+	known := time.Since(next.Began)
 	// What was put off is waited for, too: a write that comes late is a write.
 	if err := r.quiet(ctx); err != nil {
 		return nil, err

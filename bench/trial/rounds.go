@@ -33,8 +33,8 @@ func (t *trial) lockstepRound(ctx context.Context, n int, all bool) (more []repo
 	if r.cluster, err = t.freshCluster(ctx, fmt.Sprintf("lockstep-%d", n)); err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, r.cluster.stop()) }()
-	if r.observer, err = observe.Start(ctx, observe.Config{Kubeconfig: r.cluster.kubeconfig, Spec: t.Spec}); err != nil {
+	defer func() { err = errors.Join(err, r.cluster.Stop()) }()
+	if r.observer, err = observe.Start(ctx, observe.Config{Kubeconfig: r.cluster.Kubeconfig, Spec: t.Spec}); err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, r.observer.Stop()) }()
@@ -42,8 +42,8 @@ func (t *trial) lockstepRound(ctx context.Context, n int, all bool) (more []repo
 		return nil, nil, err
 	}
 	// The restart puts another Lockstep here, so the last one is stopped.
-	defer func() { err = errors.Join(err, r.lockstep.stop()) }()
-	r.sampler = usage.Watch(ctx, r.lockstep.pid())
+	defer func() { err = errors.Join(err, r.lockstep.Stop()) }()
+	r.sampler = usage.Watch(ctx, r.lockstep.Pid())
 	defer func() { r.sampler.Stop() }()
 
 	got, err := r.inStep(ctx)
@@ -58,7 +58,7 @@ func (t *trial) lockstepRound(ctx context.Context, n int, all bool) (more []repo
 }
 
 func (r *running) inStep(ctx context.Context) (outcome, error) {
-	creator, err := startWriter(floor.Config{Kubeconfig: r.cluster.kubeconfig, Spec: r.Spec, CreateOnly: true})
+	creator, err := startWriter(floor.Config{Kubeconfig: r.cluster.Kubeconfig, Spec: r.Spec, CreateOnly: true})
 	if err != nil {
 		return outcome{}, err
 	}

@@ -1,8 +1,8 @@
 // Package trial owns one run of the benchmark: it makes the repository, starts clusters, the floor, Lockstep and the
 // observer as processes of their own, one after the other, and turns what they say into measures.
 //
-// It may depend on the other packages of the benchmark, on internal/install and on test/gitserver. Lockstep itself is a
-// program to it.
+// It may depend on the other packages of the benchmark, on internal/install, test/gitserver and test/local. Lockstep
+// itself is a program to it.
 package trial
 
 import (

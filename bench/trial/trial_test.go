@@ -16,6 +16,7 @@ import (
 	"github.com/lockstep-cd/lockstep/bench/usage"
 	"github.com/lockstep-cd/lockstep/bench/workload"
 	"github.com/lockstep-cd/lockstep/test/env"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 // TestMain is the helper processes, too: they start this binary again.
@@ -53,7 +54,7 @@ func newBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{cluster: &cluster{kubeconfig: k.Kubeconfig(), client: client}}
+	b := &bed{cluster: &cluster{Cluster: &local.Cluster{Kubeconfig: k.Kubeconfig()}, client: client}}
 	b.trial = &trial{Options: Options{
 		Limit: time.Minute, Progress: t.Output(),
 		Spec: workload.Spec{
@@ -78,7 +79,7 @@ func newBed(t *testing.T) *bed {
 // The floor comes into step, and observer, sampler and counters agree with what it did.
 func TestFloorComesIntoStep(t *testing.T) {
 	b := newBed(t)
-	writer, err := startWriter(floor.Config{Kubeconfig: b.cluster.kubeconfig, Spec: b.Spec})
+	writer, err := startWriter(floor.Config{Kubeconfig: b.cluster.Kubeconfig, Spec: b.Spec})
 	if err != nil {
 		t.Fatal(err)
 	}

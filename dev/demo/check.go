@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/dev/internal/local"
+	"github.com/lockstep-cd/lockstep/dev/internal/outside"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
 )
 
@@ -44,7 +44,7 @@ func (st *stage) allFine(ctx context.Context) error {
 func (st *stage) census(ctx context.Context) (map[string]string, error) {
 	seen := map[string]string{}
 	for _, gvr := range []schema.GroupVersionResource{
-		local.Deployments(),
+		outside.Deployments(),
 		{Version: "v1", Resource: "services"},
 		{Version: "v1", Resource: "configmaps"},
 		{Version: "v1", Resource: "serviceaccounts"},

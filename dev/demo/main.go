@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/lockstep-cd/lockstep/dev/internal/local"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 type options struct {

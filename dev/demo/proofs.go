@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/dev/internal/local"
+	"github.com/lockstep-cd/lockstep/dev/internal/outside"
 	"github.com/lockstep-cd/lockstep/internal/client"
 )
 
@@ -50,7 +50,7 @@ func (st *stage) newImage(ctx context.Context) error {
 		return err
 	}
 	asked := false
-	err = local.Until(ctx, func(ctx context.Context) (bool, error) {
+	err = outside.Until(ctx, func(ctx context.Context) (bool, error) {
 		d, err := st.deployment(ctx, stageApp, webName)
 		if err != nil || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":"+newTag) {
 			return false, nil
@@ -67,7 +67,7 @@ func (st *stage) newImage(ctx context.Context) error {
 	st.show.say("the rollout is done after %s", span(time.Since(pushed)))
 	err = st.board.Wait(ctx, func([]*v1alpha1.Application) bool {
 		app := st.app(stageApp)
-		return local.Fine(app) && app.Status.Sync.Revision == commit
+		return outside.Fine(app) && app.Status.Sync.Revision == commit
 	})
 	if err != nil {
 		return st.notFine([]string{stageApp})
@@ -91,7 +91,7 @@ func (st *stage) handChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deployments := st.kube.Resource(local.Deployments()).Namespace(plainApp)
+	deployments := st.kube.Resource(outside.Deployments()).Namespace(plainApp)
 	st.show.say("delete Deployment %s/%s", plainApp, storeName)
 	if err := deployments.Delete(ctx, storeName, metav1.DeleteOptions{}); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (st *stage) handChanges(ctx context.Context) error {
 	}
 	edited := time.Now()
 	var storeBack, webBack time.Duration
-	err = local.Until(ctx, func(ctx context.Context) (bool, error) {
+	err = outside.Until(ctx, func(ctx context.Context) (bool, error) {
 		if d, err := st.deployment(ctx, plainApp, storeName); storeBack == 0 && err == nil && d.UID != store.UID {
 			storeBack = time.Since(deleted)
 			st.show.say("Deployment %s is there again after %s", storeName, span(storeBack))
@@ -119,7 +119,7 @@ func (st *stage) handChanges(ctx context.Context) error {
 		return fmt.Errorf("not put back in time: %s", client.Cause(st.app(plainApp)))
 	}
 	// The applications' own word may be from before the change, so the Deployments come first.
-	err = local.Until(ctx, func(ctx context.Context) (bool, error) {
+	err = outside.Until(ctx, func(ctx context.Context) (bool, error) {
 		store, err1 := st.deployment(ctx, plainApp, storeName)
 		web, err2 := st.deployment(ctx, plainApp, webName)
 		return err1 == nil && err2 == nil && rolledOut(store) && rolledOut(web), nil
@@ -174,11 +174,11 @@ func (st *stage) refused(ctx context.Context, files map[string]string, message s
 		return err
 	}
 	defer st.restore(ctx, files)
-	err = st.board.Wait(ctx, func([]*v1alpha1.Application) bool { return local.Problem(st.app(plainApp)) != "" })
+	err = st.board.Wait(ctx, func([]*v1alpha1.Application) bool { return outside.Problem(st.app(plainApp)) != "" })
 	if err != nil {
 		return fmt.Errorf("%s says nothing about commit %s in time", plainApp, short(commit))
 	}
-	st.show.say("%s says after %s:\n  %s", plainApp, span(time.Since(pushed)), local.Problem(st.app(plainApp)))
+	st.show.say("%s says after %s:\n  %s", plainApp, span(time.Since(pushed)), outside.Problem(st.app(plainApp)))
 	if err := st.nothingMoves(ctx, before); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (st *stage) refused(ctx context.Context, files map[string]string, message s
 		if name == plainApp || name == rootApp {
 			continue
 		}
-		if !local.Fine(st.app(name)) {
+		if !outside.Fine(st.app(name)) {
 			return st.notFine([]string{name})
 		}
 		others++
@@ -227,7 +227,7 @@ func (st *stage) restore(ctx context.Context, files map[string]string) {
 }
 
 func (st *stage) deployment(ctx context.Context, namespace, name string) (*appsv1.Deployment, error) {
-	o, err := st.kube.Resource(local.Deployments()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	o, err := st.kube.Resource(outside.Deployments()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/dev/internal/local"
+	"github.com/lockstep-cd/lockstep/dev/internal/outside"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 const (
@@ -37,12 +38,12 @@ type stage struct {
 	binary   string
 	dir      string
 	cluster  *local.Cluster
-	kube     *local.Kube
+	kube     *outside.Kube
 	git      *gitserver.Server
 	files    map[string]string
-	forge    *local.Forge
+	forge    *outside.Forge
 	lockstep *local.Lockstep
-	board    *local.Board
+	board    *outside.Board
 	// names of all applications, the root first.
 	names []string
 
@@ -62,7 +63,9 @@ func (st *stage) setting(o options) []act {
 }
 
 func (st *stage) build(ctx context.Context, o options) (err error) {
-	st.binary, err = local.Build(ctx, st.root, o.lockstep)
+	if err = local.BuildCluster(ctx, st.root); err == nil {
+		st.binary, err = local.BuildLockstep(ctx, st.root, o.lockstep)
+	}
 	return err
 }
 
@@ -71,10 +74,10 @@ func (st *stage) startCluster(ctx context.Context) (err error) {
 		return err
 	}
 	st.show.say("etcd, API server, controller manager and scheduler as plain processes; nodes that only pretend to run pods")
-	if st.cluster, err = local.StartCluster(ctx, st.root, filepath.Base(st.dir), filepath.Join(st.dir, "cluster")); err != nil {
+	if st.cluster, err = local.StartCluster(ctx, st.root, filepath.Join(st.dir, "cluster")); err != nil {
 		return err
 	}
-	st.kube, err = local.Connect(st.cluster.Kubeconfig)
+	st.kube, err = outside.Connect(st.cluster.Kubeconfig)
 	st.show.say("API server %s", st.cluster.Server)
 	return err
 }
@@ -105,7 +108,7 @@ func (st *stage) startGit(context.Context) (err error) {
 		return err
 	}
 	st.show.say("%s, branch main at %s", repo.URL(), short(head))
-	st.forge, err = local.NewForge(repo)
+	st.forge, err = outside.NewForge(repo)
 	return err
 }
 
@@ -128,7 +131,7 @@ func (st *stage) startLockstep(ctx context.Context) error {
 
 func (st *stage) applyRoot(ctx context.Context) error {
 	watched, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the board outlives this act; close ends it
-	st.board, st.unwatch = local.NewBoard(), cancel
+	st.board, st.unwatch = outside.NewBoard(), cancel
 	st.watching.Go(func() { _ = st.board.Follow(watched, st.kube.Apps, namespace) }) // without it the acts miss their time and say so
 	app := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(st.files[rootFile]), &app.Object); err != nil {
@@ -183,17 +186,22 @@ func (st *stage) close() {
 		st.watching.Wait()
 	}
 	if st.lockstep != nil {
-		st.lockstep.Stop()
+		st.complain(st.lockstep.Stop())
 	}
 	if st.git != nil {
 		_ = st.git.Close() // its folder goes below
 	}
 	if st.cluster != nil {
-		st.cluster.Stop()
+		st.complain(st.cluster.Stop())
 	}
 	if st.dir != "" {
-		if err := os.RemoveAll(st.dir); err != nil {
-			st.show.say("%s: not removed: %v", st.dir, err)
-		}
+		st.complain(os.RemoveAll(st.dir))
+	}
+}
+
+// complain shows what went wrong while things end; the demo's own result stands by then.
+func (st *stage) complain(err error) {
+	if err != nil {
+		st.show.say("%v", err)
 	}
 }

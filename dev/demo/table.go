@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/dev/internal/local"
+	"github.com/lockstep-cd/lockstep/dev/internal/outside"
 	"github.com/lockstep-cd/lockstep/internal/client"
 )
 
@@ -47,7 +47,7 @@ func (st *stage) watchTable(ctx context.Context, names []string) error {
 func (st *stage) tell(list []*v1alpha1.Application, told map[string]string) {
 	for _, app := range list {
 		line := strings.Join(row(app)[:3], "  ")
-		if p := local.Problem(app); p != "" {
+		if p := outside.Problem(app); p != "" {
 			line += "  " + p
 		}
 		if told[app.Name] != line {
@@ -75,7 +75,7 @@ func columns(name, sync, health, revision, objects, cause string) []string {
 func row(app *v1alpha1.Application) []string {
 	s := app.Status
 	cause := ""
-	if !local.Fine(app) {
+	if !outside.Fine(app) {
 		cause = client.Cause(app)
 	}
 	return columns(app.Name, or(string(s.Sync.Status), "-"), or(string(s.Health.Status), "-"), short(s.Sync.Revision),
@@ -99,7 +99,7 @@ func short(revision string) string {
 func allFine(list []*v1alpha1.Application, names []string) bool {
 	fine := map[string]bool{}
 	for _, app := range list {
-		fine[app.Name] = local.Fine(app)
+		fine[app.Name] = outside.Fine(app)
 	}
 	for _, name := range names {
 		if !fine[name] {
@@ -116,7 +116,7 @@ func (st *stage) notFine(names []string) error {
 		switch app := st.board.Get(name); {
 		case app == nil:
 			lines = append(lines, name+" does not exist")
-		case !local.Fine(app):
+		case !outside.Fine(app):
 			lines = append(lines, fmt.Sprintf("%s is %s and %s: %s", name, or(string(app.Status.Sync.Status), "not compared"),
 				or(string(app.Status.Health.Status), "of unknown health"), client.Cause(app)))
 		}

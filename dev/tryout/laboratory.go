@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/lockstep-cd/lockstep/dev/internal/local"
+	"github.com/lockstep-cd/lockstep/dev/internal/outside"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 // namespace of the applications.
@@ -24,9 +25,9 @@ type laboratory struct {
 
 	offer    *offer
 	cluster  *local.Cluster
-	kube     *local.Kube
+	kube     *outside.Kube
 	lockstep *local.Lockstep
-	board    *local.Board
+	board    *outside.Board
 	unwatch  context.CancelFunc
 	watched  chan struct{}
 }
@@ -36,7 +37,10 @@ func (l *laboratory) start(ctx context.Context, found *collection) error {
 	if err != nil {
 		return err
 	}
-	binary, err := local.Build(ctx, root, l.options.lockstep)
+	if err := local.BuildCluster(ctx, root); err != nil {
+		return err
+	}
+	binary, err := local.BuildLockstep(ctx, root, l.options.lockstep)
 	if err != nil {
 		return err
 	}
@@ -44,10 +48,10 @@ func (l *laboratory) start(ctx context.Context, found *collection) error {
 		return err
 	}
 	say("start a local cluster")
-	if l.cluster, err = local.StartCluster(ctx, root, filepath.Base(l.dir), filepath.Join(l.dir, "cluster")); err != nil {
+	if l.cluster, err = local.StartCluster(ctx, root, filepath.Join(l.dir, "cluster")); err != nil {
 		return err
 	}
-	if l.kube, err = local.Connect(l.cluster.Kubeconfig); err != nil {
+	if l.kube, err = outside.Connect(l.cluster.Kubeconfig); err != nil {
 		return err
 	}
 	o := local.LockstepOptions{Binary: binary, Kubeconfig: l.cluster.Kubeconfig, Namespace: namespace, Dir: l.dir}
@@ -62,7 +66,7 @@ func (l *laboratory) start(ctx context.Context, found *collection) error {
 		return err
 	}
 	watch, cancel := context.WithCancel(ctx)
-	l.board, l.unwatch, l.watched = local.NewBoard(), cancel, make(chan struct{})
+	l.board, l.unwatch, l.watched = outside.NewBoard(), cancel, make(chan struct{})
 	go func() {
 		defer close(l.watched)
 		_ = l.board.Follow(watch, l.kube.Apps, namespace) // without it every subject misses its time and says so
@@ -174,12 +178,19 @@ func (l *laboratory) close() {
 		<-l.watched
 	}
 	if l.lockstep != nil {
-		l.lockstep.Stop()
+		complain(l.lockstep.Stop())
 	}
 	if l.cluster != nil {
-		l.cluster.Stop()
+		complain(l.cluster.Stop())
 	}
 	if l.offer != nil {
 		l.offer.close()
+	}
+}
+
+// complain shows what went wrong while things end; the table stands by then.
+func complain(err error) {
+	if err != nil {
+		say("%v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/dev/internal/local"
+	"github.com/lockstep-cd/lockstep/dev/internal/outside"
 	"github.com/lockstep-cd/lockstep/internal/client"
 )
 
@@ -77,7 +77,7 @@ func (l *laboratory) deploy(ctx context.Context, r *result) error {
 	}
 	syncErr := l.sync(limited, r.Name)
 	if syncErr == nil {
-		syncErr = l.wait(limited, r.Name, local.Fine)
+		syncErr = l.wait(limited, r.Name, outside.Fine)
 	}
 	r.took = time.Since(started)
 	r.take(l.board.Get(r.Name))
@@ -119,9 +119,9 @@ func (r *result) take(app *v1alpha1.Application) {
 // compared waits until the source was rendered and compared, or until it is known that it can not be.
 func (l *laboratory) compared(ctx context.Context, name string) error {
 	err := l.wait(ctx, name, func(app *v1alpha1.Application) bool {
-		return local.Problem(app) != "" || app.Status.Sync.Status == v1alpha1.SyncSynced || app.Status.Sync.Status == v1alpha1.SyncOutOfSync
+		return outside.Problem(app) != "" || app.Status.Sync.Status == v1alpha1.SyncSynced || app.Status.Sync.Status == v1alpha1.SyncOutOfSync
 	})
-	if p := local.Problem(l.board.Get(name)); p != "" {
+	if p := outside.Problem(l.board.Get(name)); p != "" {
 		return errors.New(p)
 	}
 	return err
@@ -202,7 +202,7 @@ func (l *laboratory) refreshed(ctx context.Context, ref client.Ref) (app *v1alph
 	if err := l.kube.Apps.Refresh(ctx, ref, true); err != nil {
 		return nil, err
 	}
-	err = local.Until(ctx, func(ctx context.Context) (bool, error) {
+	err = outside.Until(ctx, func(ctx context.Context) (bool, error) {
 		app, err = l.kube.Apps.Get(ctx, ref)
 		return err == nil && app.Annotations[refreshAnnotation] == "", err
 	})

@@ -1,6 +1,6 @@
 // Package env gives tests a real Kubernetes: the one that $LOCKSTEP_TEST_KUBECONFIG
 // names, or a local cluster that dev/devcluster starts. Only tests import it. It may
-// depend on client-go, never on other packages of ours.
+// depend on client-go and test/local, never on other packages of ours.
 package env
 
 import (
@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 // KubeconfigVariable names a kubeconfig of a cluster to use instead of an own one. Its
@@ -33,8 +33,9 @@ const KubeconfigVariable = "LOCKSTEP_TEST_KUBECONFIG"
 type Kube struct {
 	kubeconfig string
 	config     *rest.Config
-	// process is nil for a cluster that somebody else runs.
-	process *process
+	// own is nil for a cluster that somebody else runs; dir has its files.
+	own *local.Cluster
+	dir string
 }
 
 // Kubeconfig is the path of the administrator's kubeconfig.
@@ -64,20 +65,19 @@ func (c *Kube) Expose(tb testing.TB, namespace, name string, port int) {
 
 func (c *Kube) run(tb testing.TB, args []string) {
 	tb.Helper()
-	if c.process == nil {
+	if c.own == nil {
 		tb.Fatalf("devcluster %s: the cluster of $%s is not ours", strings.Join(args, " "), KubeconfigVariable)
 	}
-	args = append(args, "--name", c.process.name, "--dir", c.process.dir)
-	out, err := exec.CommandContext(tb.Context(), c.process.script, args...).CombinedOutput()
-	if err != nil {
-		tb.Fatalf("devcluster %s: %v\n%s", strings.Join(args, " "), err, out)
+	if _, err := c.own.Run(tb.Context(), args...); err != nil {
+		tb.Fatal(err)
 	}
 }
 
 // Stop ends an own cluster and removes its data; a second call does nothing.
 func (c *Kube) Stop() {
-	if c.process != nil {
-		c.process.stop()
+	if c.own != nil {
+		_ = c.own.Stop() // a cluster that a test has broken may end with an error
+		_ = os.RemoveAll(c.dir)
 	}
 }
 
@@ -200,6 +200,34 @@ func waitForServiceAccount(tb testing.TB, client kubernetes.Interface, namespace
 	}
 }
 
+// start starts a cluster in a temporary directory and waits until it is ready. It ends with this process, however that
+// ends.
+func start() (*Kube, error) {
+	ctx := context.Background() // the cluster outlives the test that is the first to need it
+	root, err := local.Root()
+	if err != nil {
+		return nil, err
+	}
+	// On its own first, so that the progress of a first build is seen.
+	if err := local.BuildCluster(ctx, root); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "lockstep-cluster-")
+	if err != nil {
+		return nil, fmt.Errorf("directory: %w", err)
+	}
+	own, err := local.StartCluster(ctx, root, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c, err := connect(own.Kubeconfig)
+	if err != nil {
+		return nil, errors.Join(err, own.Stop(), os.RemoveAll(dir))
+	}
+	c.own, c.dir = own, dir
+	return c, nil
+}
+
 func connect(kubeconfig string) (*Kube, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -207,24 +235,4 @@ func connect(kubeconfig string) (*Kube, error) {
 	}
 	config.QPS = -1
 	return &Kube{kubeconfig: kubeconfig, config: config}, nil
-}
-
-// moduleRoot is the nearest directory above that has the root module's dev/devcluster.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("module root: %w", err)
-	}
-	for {
-		_, mod := os.Stat(filepath.Join(dir, "go.mod"))
-		_, script := os.Stat(filepath.Join(dir, "dev", "devcluster"))
-		if mod == nil && script == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("module root: no dev/devcluster in any directory above")
-		}
-		dir = parent
-	}
 }

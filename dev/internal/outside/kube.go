@@ -1,4 +1,4 @@
-package local
+package outside
 
 import (
 	"context"
@@ -69,6 +69,9 @@ func (k *Kube) Create(ctx context.Context, gvr schema.GroupVersionResource, o *u
 func Deployments() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 }
+
+// lookEvery is how often something is looked at that announces nothing.
+const lookEvery = 25 * time.Millisecond
 
 // Until looks again and again until found answers true or an error, or ctx ends.
 func Until(ctx context.Context, found func(context.Context) (bool, error)) error {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -27,6 +28,8 @@ type LockstepOptions struct {
 	Namespace string
 	// Dir takes its data directory and its log.
 	Dir string
+	// Flags are added to those of lockstep serve.
+	Flags []string
 }
 
 // Install runs lockstep install and returns what it printed.
@@ -45,42 +48,37 @@ type Lockstep struct {
 	Base string
 	// Log is the file it writes to.
 	Log string
+	// Began is when the process was started.
+	Began time.Time
 }
 
 // StartLockstep starts lockstep serve and waits until it says that it is ready. Stop ends it.
 func StartLockstep(ctx context.Context, o LockstepOptions) (*Lockstep, error) {
 	data := filepath.Join(o.Dir, "data")
 	if err := os.MkdirAll(data, 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lockstep serve: directory: %w", err)
 	}
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(o.Binary, "serve", "--kubeconfig", o.Kubeconfig, "--namespace", o.Namespace, "--data-dir", data,
-		"--listen", address, "--allow-loopback")
-	l := &Lockstep{Base: "http://" + address, Log: filepath.Join(o.Dir, "lockstep.log")}
-	f, err := logFile(l.Log, cmd)
-	if err != nil {
-		return nil, err
+	args := []string{
+		"serve", "--kubeconfig", o.Kubeconfig, "--namespace", o.Namespace, "--data-dir", data,
+		"--listen", address, "--allow-loopback",
 	}
-	defer f.Close()
-	cmd.Stdout = f
-	if l.Process, err = start("lockstep serve", cmd); err != nil {
+	l := &Lockstep{Base: "http://" + address, Log: filepath.Join(o.Dir, "lockstep.log"), Began: time.Now()}
+	if l.Process, err = Start("lockstep serve", exec.Command(o.Binary, append(args, o.Flags...)...), l.Log); err != nil {
 		return nil, err
 	}
 	if err := l.ready(ctx); err != nil {
-		l.Stop()
+		_ = l.Stop() // err says more
 		return nil, err
 	}
 	return l, nil
 }
 
 // Stop ends Lockstep.
-func (l *Lockstep) Stop() { l.Process.Stop(stopWithin) }
-
-// Ended is the error for an end that nobody asked for.
-func (l *Lockstep) Ended() error { return l.ended(l.Log) }
+func (l *Lockstep) Stop() error { return l.Process.Stop(stopWithin) }
 
 func (l *Lockstep) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
@@ -88,7 +86,7 @@ func (l *Lockstep) ready(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if status, _, err := l.get(ctx, "/readyz"); err == nil && status == http.StatusOK {
+		if _, err := l.Get(ctx, "/readyz"); err == nil {
 			return nil
 		}
 		select {
@@ -101,19 +99,30 @@ func (l *Lockstep) ready(ctx context.Context) error {
 	}
 }
 
-func (l *Lockstep) get(ctx context.Context, path string) (int, string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.Base+path, nil)
+// Get asks for a path; an answer other than 2xx is an error with the text.
+func (l *Lockstep) Get(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.Base+path, http.NoBody)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
 	return send(req)
 }
 
-// Announce tells Lockstep of a push, as a forge does.
-func (l *Lockstep) Announce(ctx context.Context, repository, branch, before, after string) error {
+// Push is a push to a branch as a forge announces it.
+type Push struct {
+	Repository, Branch, Before, After string
+	// Modified are the paths of the files that the push changed; they may be left out.
+	Modified []string
+}
+
+// Announce tells Lockstep of a push, as GitHub does.
+func (l *Lockstep) Announce(ctx context.Context, p Push) error {
 	event := map[string]any{
-		"ref": "refs/heads/" + branch, "before": before, "after": after,
-		"repository": map[string]any{"clone_url": repository, "html_url": repository, "default_branch": branch},
+		"ref": "refs/heads/" + p.Branch, "before": p.Before, "after": p.After,
+		"repository": map[string]any{
+			"clone_url": p.Repository, "html_url": strings.TrimSuffix(p.Repository, ".git"), "default_branch": p.Branch,
+		},
+		"commits": []any{map[string]any{"id": p.After, "added": []string{}, "removed": []string{}, "modified": p.Modified}},
 	}
 	body, err := json.Marshal(event)
 	if err != nil {
@@ -125,25 +134,29 @@ func (l *Lockstep) Announce(ctx context.Context, repository, branch, before, aft
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-GitHub-Event", "push")
-	status, answer, err := send(req)
-	if err != nil {
-		return err
-	}
-	if status >= http.StatusBadRequest {
-		return fmt.Errorf("%s: answers %d: %s", req.URL, status, answer)
-	}
-	return nil
+	_, err = send(req)
+	return err
 }
 
-func send(req *http.Request) (int, string, error) {
-	client := &http.Client{Timeout: 10 * time.Second}
-	res, err := client.Do(req)
+// answerWithin is how long an answer may take.
+const answerWithin = 10 * time.Second
+
+func send(req *http.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
+	defer cancel()
+	res, err := http.DefaultClient.Do(req.WithContext(ctx))
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	return res.StatusCode, string(bytes.TrimSpace(body)), err
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: body: %w", req.URL, err)
+	}
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return nil, fmt.Errorf("%s: answers %d: %.500s", req.URL, res.StatusCode, bytes.TrimSpace(body))
+	}
+	return body, nil
 }
 
 // freeAddress is an address of this machine that nobody listens at now.

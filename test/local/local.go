@@ -1,7 +1,7 @@
-// Package local owns what the demo and the try-out run on this machine: builds, the local cluster, and Lockstep as a
-// process. Whatever it starts ends with the program that started it, however that ends.
+// Package local owns what tests, the demo, the try-out and the benchmark run on this machine: builds, the local cluster,
+// and Lockstep as a process. Whatever it starts ends with the program that started it, however that ends.
 //
-// Only programs below dev import it. It imports the client and test/gitserver, nothing else of ours.
+// It imports nothing of ours.
 package local
 
 import (
@@ -20,7 +20,7 @@ func Root() (string, error) {
 		return "", err
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "dev", "devcluster")); err == nil {
+		if _, err := os.Stat(script(at)); err == nil {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
@@ -28,6 +28,8 @@ func Root() (string, error) {
 		}
 	}
 }
+
+func script(root string) string { return filepath.Join(root, "dev", "devcluster") }
 
 // Tail is the end of a file, for a message about the process that wrote it.
 func Tail(file string, lines int) string {

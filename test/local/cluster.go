@@ -23,40 +23,35 @@ type Cluster struct {
 	*Process
 	// Kubeconfig of its administrator, and Server, the address of its API.
 	Kubeconfig, Server string
+
+	root, id, dir string
 }
 
-// StartCluster starts a cluster whose files lie in dir and waits until it is ready. Stop ends it.
-func StartCluster(ctx context.Context, root, name, dir string) (*Cluster, error) {
+// StartCluster starts a cluster whose files lie in dir and waits until it is ready. Its name is that of dir. Stop ends it.
+func StartCluster(ctx context.Context, root, dir string) (*Cluster, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("local cluster: directory: %w", err)
 	}
-	cmd := exec.Command(filepath.Join(root, "dev", "devcluster"), "up", "--foreground",
-		"--name", name, "--dir", dir, "--parent-pid", fmt.Sprint(os.Getpid()))
+	c := &Cluster{root: root, id: filepath.Base(dir), dir: dir}
+	cmd := c.command(context.Background(), "up", "--foreground", "--parent-pid", fmt.Sprint(os.Getpid()))
 	log := filepath.Join(dir, "supervisor.log")
-	f, err := logFile(log, cmd)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	out, in, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("local cluster: output: %w", err)
 	}
 	cmd.Stdout = in
-	p, err := start("local cluster", cmd)
+	c.Process, err = Start("local cluster", cmd, log)
 	_ = in.Close() // the child has its own
 	if err != nil {
 		_ = out.Close()
 		return nil, err
 	}
-	c := &Cluster{Process: p}
 	ready := make(chan []string, 1)
 	go readReady(out, ready)
 	select {
 	case fields, ok := <-ready:
 		if !ok {
-			<-p.exited
-			return nil, p.ended(log)
+			return nil, c.Ended()
 		}
 		c.take(fields)
 		return c, nil
@@ -65,12 +60,25 @@ func StartCluster(ctx context.Context, root, name, dir string) (*Cluster, error)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	c.Stop()
+	_ = c.Stop() // err says more
 	return nil, err
 }
 
 // Stop ends the cluster.
-func (c *Cluster) Stop() { c.Process.Stop(stopWithin) }
+func (c *Cluster) Stop() error { return c.Process.Stop(stopWithin) }
+
+// Run does something with the running cluster, such as fault or expose, and gives what the command printed.
+func (c *Cluster) Run(ctx context.Context, args ...string) (string, error) {
+	out, err := c.command(ctx, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("devcluster %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+func (c *Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, script(c.root), append(args, "--name", c.id, "--dir", c.dir)...)
+}
 
 // readReady reads the supervisor's output to its end and sends the fields of the line
 // ready kubeconfig=PATH server=URL took=DURATION.

@@ -1,4 +1,8 @@
-package local
+// Package outside owns what the demo and the try-out do with a running Lockstep: they watch its applications, push to its
+// repositories and change the cluster by hand.
+//
+// Only programs below dev import it. It imports the client, test/gitserver and test/local.
+package outside
 
 import (
 	"context"

@@ -1,10 +1,11 @@
-package local
+package outside
 
 import (
 	"context"
 	"time"
 
 	"github.com/lockstep-cd/lockstep/test/gitserver"
+	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 // announceEvery is how often a forge looks for pushes that came over the wire.
@@ -13,7 +14,7 @@ const announceEvery = 250 * time.Millisecond
 // Forge is a repository of a git server that announces what is pushed to it.
 type Forge struct {
 	Repo     *gitserver.Repo
-	lockstep *Lockstep
+	lockstep *local.Lockstep
 	last     string
 }
 
@@ -24,7 +25,7 @@ func NewForge(repo *gitserver.Repo) (*Forge, error) {
 }
 
 // Tell sends announcements to lockstep from now on, as a webhook that somebody sets up at a forge.
-func (f *Forge) Tell(lockstep *Lockstep) { f.lockstep = lockstep }
+func (f *Forge) Tell(lockstep *local.Lockstep) { f.lockstep = lockstep }
 
 // Push commits files to main and announces the commit, whose id it returns.
 func (f *Forge) Push(ctx context.Context, files map[string]string, message string) (string, error) {
@@ -34,7 +35,7 @@ func (f *Forge) Push(ctx context.Context, files map[string]string, message strin
 	}
 	before := f.last
 	f.last = commit
-	return commit, f.lockstep.Announce(ctx, f.Repo.URL(), "main", before, commit)
+	return commit, f.announce(ctx, before, commit)
 }
 
 // Serve announces what others push, until ctx ends. Push must not be called meanwhile.
@@ -52,8 +53,12 @@ func (f *Forge) Serve(ctx context.Context) {
 			continue
 		}
 		// A push that could not be announced is tried again at the next look.
-		if f.lockstep.Announce(ctx, f.Repo.URL(), "main", f.last, head) == nil {
+		if f.announce(ctx, f.last, head) == nil {
 			f.last = head
 		}
 	}
+}
+
+func (f *Forge) announce(ctx context.Context, before, after string) error {
+	return f.lockstep.Announce(ctx, local.Push{Repository: f.Repo.URL(), Branch: "main", Before: before, After: after})
 }
