@@ -117,10 +117,12 @@ func (w *Writer) Delete(ctx context.Context, t Target, g Gone) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s: delete: %w", g.Key, err)
+	err = problem(g.Key, err)
+	var refused *Error
+	if errors.As(err, &refused) {
+		refused.Reason = "delete: " + refused.Reason
 	}
-	return nil
+	return err
 }
 
 // Namespace makes sure that the namespace exists, with the labels and annotations given.

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
@@ -37,6 +36,10 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	}
 	if !t.compared() {
 		reason := cmpErr(t.invalid, t.failed)
+		var source *sourceFault
+		if t.invalid == nil && (!errors.As(reason, &source) || source.unreached) { // not the content's
+			return e.problem(ctx, st, t, reason)
+		}
 		return e.fail(st, l, reason.Error(), t.invalid != nil), nil
 	}
 	opts := syncOptions(t.app, r.op.Sync)
@@ -67,7 +70,9 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 			return e.problem(ctx, st, t, err)
 		case failure != "":
 			return e.failed(ctx, st, t, steps, failure), nil
-		case waits != "":
+		}
+		r.trouble = trouble{}
+		if waits != "" {
 			return outcome{state: r.state(t, v1alpha1.OperationRunning, waits)}, nil
 		}
 	}
@@ -137,14 +142,6 @@ func success(r *running) string {
 	return "successfully synced"
 }
 
-// problem ends an attempt for an error that is nobody's refusal: the API server is away, or we are told to stop.
-func (e *Engine) problem(ctx context.Context, st *state, l *look, err error) (outcome, error) {
-	if ctx.Err() != nil {
-		return outcome{}, ctx.Err()
-	}
-	return e.fail(st, l, err.Error(), false), nil
-}
-
 // aim is the look that the operation works on: the one at the spec, unless the operation names revisions or sources.
 func (e *Engine) aim(ctx context.Context, st *state, l *look) (*look, error) {
 	s := st.running.op.Sync
@@ -163,14 +160,14 @@ func (e *Engine) aim(ctx context.Context, st *state, l *look) (*look, error) {
 	if t.invalid != nil {
 		return t, nil
 	}
-	r := request{key: st.key, app: l.app, sources: l.sources(st.running), rules: l.rules, fixed: fixed}
+	r := request{key: st.key, app: l.app, sources: l.sources(st.running), rules: l.rules, fixed: fixed, unreached: &atomic.Bool{}}
 	if err := e.capabilities(&r); err != nil {
 		t.failed = err
 		return t, nil
 	}
 	rendered, err := e.chain().render(ctx, r, nil)
 	if err != nil {
-		t.blame(err)
+		t.blame(err, r.unreached.Load())
 		return t, ctx.Err()
 	}
 	t.rendering = rendered
@@ -300,7 +297,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	defer mu.Unlock()
 	if err != nil {
 		var refused *apply.Error
-		if !errors.As(err, &refused) {
+		if passes(err) || !errors.As(err, &refused) {
 			return "", err
 		}
 		r.note(task.Key, version, v1alpha1.ResultSyncFailed, refused.Reason)
@@ -340,10 +337,8 @@ func (e *Engine) doPrune(ctx context.Context, st *state, l *look, task plan.Task
 	err = e.writer.Delete(ctx, target(res), gone)
 	mu.Lock()
 	defer mu.Unlock()
-	if apierrors.IsConflict(err) {
-		// It changed since it was looked at; the next look decides anew.
-		e.queue.AddAfter(st.key, queue.Drift, time.Second)
-		return x.Key.String() + ": changed while it was to be pruned", nil
+	if err != nil && passes(err) { // such as that it changed since it was looked at: the next look decides anew
+		return "", err
 	}
 	if err != nil {
 		st.running.note(x.Key, x.Version, v1alpha1.ResultSyncFailed, err.Error())

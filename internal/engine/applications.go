@@ -76,6 +76,12 @@ func (a *applications) keys() []string {
 	return keys
 }
 
+func (a *applications) count() int {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return len(a.byKey)
+}
+
 func (a *applications) each(visit func(*v1alpha1.Application)) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -155,7 +155,7 @@ func (e *Engine) work(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			st := e.state(key)
 			st.failures++
-			wait := min(time.Second<<min(st.failures, 8), 3*time.Minute)
+			wait := min(time.Second<<min(st.failures, 8), 30*time.Second)
 			e.log.Warn("reconcile", "application", key, "error", err, "again_in", wait)
 			e.queue.AddAfter(key, queue.Housekeeping, wait)
 		}

@@ -170,7 +170,7 @@ func (e *Engine) makeHook(ctx context.Context, r *running, d *desired, at result
 	out, err := e.writer.Apply(ctx, target(d.resource), at.key, body, apply.Mode{})
 	if err != nil {
 		var refused *apply.Error
-		if !errors.As(err, &refused) || refused.Retry {
+		if passes(err) || !errors.As(err, &refused) {
 			return hookRun{}, err
 		}
 		r.noteHook(at, d, v1alpha1.OperationFailed, refused.Reason)

@@ -27,6 +27,7 @@ type running struct {
 	order   []result
 	// intents are hooks that this process noted as about to be made.
 	intents map[result]bool
+	trouble trouble
 	// failing is why the attempt failed, while the hooks of SyncFail run.
 	failing string
 	// selective operations write no history.

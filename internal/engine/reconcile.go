@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
@@ -12,6 +13,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
@@ -90,23 +92,32 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	if l.failed != nil {
 		return e.again(st, l.failed)
 	}
-	st.failures = 0
+	st.failures, st.unreached = 0, 0
 	return nil
 }
 
-// again decides when a comparison that failed is made again: faults of sources wait for their repository's next look,
-// everything else is tried with growing pauses.
+// again decides when a comparison that failed is made again: a fault of a source's content waits for its repository's next
+// look; what could not be got from a source, and everything else, is tried with growing pauses.
 func (e *Engine) again(st *state, err error) error {
 	var source *sourceFault
-	if errors.As(err, &source) {
-		st.failures = 0
-		return nil
+	if !errors.As(err, &source) {
+		return err
 	}
-	return err
+	st.failures = 0
+	if source.unreached {
+		wait := max(min(retryAsk<<min(st.unreached, 8), e.opts.PollInterval), minAsk)
+		st.unreached++
+		e.queue.AddAfter(st.key, queue.Housekeeping, wait)
+	}
+	return nil
 }
 
-// sourceFault is an error of a source; a new look at its repository wakes the application.
-type sourceFault struct{ cause error }
+// sourceFault is an error of a source. A new look at its repository wakes the application when its refs have moved;
+// unreached tells that it was not the content that was at fault, but getting it.
+type sourceFault struct {
+	cause     error
+	unreached bool
+}
 
 func (e *sourceFault) Error() string { return e.cause.Error() }
 func (e *sourceFault) Unwrap() error { return e.cause }
@@ -130,13 +141,13 @@ func (e *Engine) examine(ctx context.Context, st *state, l *look, since time.Tim
 	if l.invalid = st.ignore(l.app); l.invalid != nil {
 		return
 	}
-	r := request{key: st.key, app: l.app, sources: effective(l.app.Spec), rules: l.rules, since: since}
+	r := request{key: st.key, app: l.app, sources: effective(l.app.Spec), rules: l.rules, since: since, unreached: &atomic.Bool{}}
 	if l.failed = e.capabilities(&r); l.failed != nil {
 		return
 	}
 	rendered, err := e.chain().render(ctx, r, st.rendering)
 	if err != nil {
-		l.blame(err)
+		l.blame(err, r.unreached.Load())
 		if st.rendering == nil {
 			return
 		}
@@ -148,13 +159,13 @@ func (e *Engine) examine(ctx context.Context, st *state, l *look, since time.Tim
 	e.compareTo(ctx, st, l, true)
 }
 
-func (l *look) blame(err error) {
+func (l *look) blame(err error, unreached bool) {
 	var spec *specError
 	if errors.As(err, &spec) {
 		l.invalid = err
 		return
 	}
-	l.failed = &sourceFault{err}
+	l.failed = &sourceFault{err, unreached}
 }
 
 // compareTo makes l.rendering ready and compares it; keep registers it as what the application declares.

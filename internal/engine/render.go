@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
@@ -65,6 +66,15 @@ type request struct {
 	// fixed are revisions to use rather than the target revisions (a sync to a revision, a rollback).
 	fixed []string
 	caps  job.Capabilities
+	// unreached notes that something the rendering needs could not be got, which may be over with the next attempt; nil
+	// notes nothing.
+	unreached *atomic.Bool
+}
+
+func (r request) note(err error) {
+	if err != nil && r.unreached != nil {
+		r.unreached.Store(true)
+	}
 }
 
 // Chain is the first half of the chain, from an application to its manifests.
@@ -181,7 +191,7 @@ func (c *Chain) open(ctx context.Context, r request, revs []resolve.Revision) ([
 	for i, rev := range revs {
 		s := r.source(i)
 		t, full, err := c.Sources.open(ctx, located{s, projectOf(r.app)}, rev)
-		if err != nil {
+		if r.note(err); err != nil {
 			return nil, err
 		}
 		out = append(out, opened{source: s, revision: full, tree: t})
@@ -343,15 +353,17 @@ func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
 	}
 	if l.Kind == job.LocateHTTP {
 		t, err := f.chain.Sources.Charts.HTTPFile(ctx, l.URL)
+		f.request.note(err)
 		f.note(l, "", err)
 		return t, err
 	}
 	source := locate(l, projectOf(f.request.app))
 	rev, err := f.chain.repos.resolve(ctx, f.request.key, source, f.request.since)
 	if err != nil {
-		return nil, err
+		return nil, err // the next look at that repository wakes the application
 	}
 	t, _, err := f.chain.Sources.open(ctx, source, rev)
+	f.request.note(err)
 	f.note(l, rev.Commit, err)
 	return t, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +23,12 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/queue"
 )
 
-// housekeepingSpan is within which a compared revision that changed alone is written.
-const housekeepingSpan = 10 * time.Minute
+// Compared revisions that changed alone are written within housekeepingSpan, and sooner where few applications make few
+// writes: revisionWrites of them a second (DESIGN.md §2.2).
+const (
+	housekeepingSpan = 10 * time.Minute
+	revisionWrites   = 5
+)
 
 // report writes what was found, if it differs from what the custom resource says.
 func (e *Engine) report(ctx context.Context, st *state, l *look, out outcome) error {
@@ -227,13 +232,14 @@ func (e *Engine) revisionOnly(old, now v1alpha1.ApplicationStatus) bool {
 	return sameJSON(old, now)
 }
 
-// postpone puts such a write off, spread over some minutes so that a commit to a large repository is no storm of writes.
+// postpone puts such a write off, spread over some time so that a commit to a large repository is no storm of writes.
 func (e *Engine) postpone(st *state) bool {
 	now := e.opts.Now()
 	if st.revisionDue.IsZero() {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(st.key)) // a hash does not fail to be written to
-		st.revisionDue = now.Add(time.Duration(h.Sum32()%uint32(housekeepingSpan/time.Second)) * time.Second)
+		span := min(housekeepingSpan, time.Duration(e.applications.count())*time.Second/revisionWrites)
+		st.revisionDue = now.Add(time.Duration(float64(span) * float64(h.Sum32()) / math.MaxUint32))
 	}
 	if !now.Before(st.revisionDue) {
 		return false

@@ -23,6 +23,8 @@ type state struct {
 	seen atomic.Bool
 	// failures in a row of the reconcile itself.
 	failures int
+	// unreached counts how often in a row something of a source could not be got.
+	unreached int
 
 	rendering *rendering
 	desired   *desiredSet
