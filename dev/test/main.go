@@ -1,6 +1,6 @@
 // Command test runs every check of the repository against one real local cluster: it builds and starts the cluster, vets
-// and tests the root module with the race detector, then tests the module of the local cluster itself, and stops what it
-// started. It is what `make test` and `make soak` run; it imports nothing of ours.
+// and tests the root module with the race detector, lets the fuzz tests make up input for a while, then tests the module of
+// the local cluster itself, and stops what it started. It is what `make test` and `make soak` run; it imports nothing of ours.
 package main
 
 import (
@@ -23,6 +23,8 @@ type options struct {
 	shuffle bool
 	// timeout of one package's tests, in go test's sense.
 	timeout time.Duration
+	// fuzz is how long each fuzz test makes up input; 0 leaves that out.
+	fuzz time.Duration
 	// run selects tests by name, as go test -run does; empty runs all.
 	run string
 	// packages of the root module.
@@ -34,6 +36,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 1, "how often the tests of the root module run")
 	flag.BoolVar(&o.shuffle, "shuffle", false, "run tests in random order")
 	flag.DurationVar(&o.timeout, "timeout", 45*time.Minute, "limit for the tests of one package")
+	flag.DurationVar(&o.fuzz, "fuzz", 3*time.Second, "how long each fuzz test makes up input in a run of everything; 0 leaves it out")
 	flag.StringVar(&o.run, "run", "", "run only tests whose names match; leaves out the local cluster's own")
 	flag.Parse()
 	o.packages = flag.Args()
@@ -73,6 +76,11 @@ func run(ctx context.Context, o options) error {
 			args: o.goTest(), env: []string{"CGO_ENABLED=1", "LOCKSTEP_TEST_KUBECONFIG=" + kubeconfig},
 		})
 	}))
+	if whole && o.run == "" && o.fuzz > 0 {
+		for _, f := range r.fuzzTests(note) {
+			note("fuzz "+f.name, r.step(ctx, "fuzz", command{args: f.command(o.fuzz)}))
+		}
+	}
 	if whole && o.run == "" && ctx.Err() == nil {
 		note("tests of dev/cluster", r.step(ctx, "test the local cluster itself", clusterTests()))
 	}
