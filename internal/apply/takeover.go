@@ -96,7 +96,7 @@ func bequeath(entries []metav1.ManagedFieldsEntry, heir metav1.ManagedFieldsEntr
 	if err != nil {
 		return nil, fmt.Errorf("managedFields of %s: %w", heir.Manager, err)
 	}
-	heir.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+	heir.FieldsV1 = metav1.NewFieldsV1(string(raw))
 	return append(out, heir), nil
 }
 

@@ -21,7 +21,7 @@ import (
 func entry(manager, operation, subresource, fields string, version ...string) metav1.ManagedFieldsEntry {
 	e := metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), Subresource: subresource,
-		APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 	if len(version) > 0 {
 		e.APIVersion = version[0]
@@ -33,7 +33,7 @@ func entry(manager, operation, subresource, fields string, version ...string) me
 func owners(list []metav1.ManagedFieldsEntry) []string {
 	out := []string{}
 	for _, f := range list {
-		out = append(out, strings.TrimSpace(strings.Join([]string{f.Manager, string(f.Operation), f.Subresource, string(f.FieldsV1.Raw)}, " ")))
+		out = append(out, strings.TrimSpace(strings.Join([]string{f.Manager, string(f.Operation), f.Subresource, f.FieldsV1.GetRawString()}, " ")))
 	}
 	slices.Sort(out)
 	return out

@@ -106,13 +106,13 @@ func (r Repo) failed(err error) error {
 
 // status is the error for an answer other than 200.
 func (r Repo) status(code int, what string) error {
-	switch {
-	case code == 401 || code == 403:
+	switch code {
+	case 401, 403:
 		if r.none() {
 			return r.errorf(ErrAuth, "asks for credentials (%d) and there are none for it", code)
 		}
 		return r.errorf(ErrAuth, "refuses the credentials (%d)", code)
-	case code == 404 || code == 410:
+	case 404, 410:
 		return r.errorf(ErrNoRepository, "has no %s (%d)", what, code)
 	}
 	return r.errorf(ErrUnreachable, "answers %d for %s", code, what)

@@ -50,7 +50,7 @@ func (g *guard) check(ctx context.Context, to netip.AddrPort) error {
 	if slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(a) }) {
 		return nil
 	}
-	is := ""
+	var is string
 	switch {
 	case a.IsLoopback():
 		is = "is this machine itself"

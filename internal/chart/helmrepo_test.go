@@ -234,7 +234,7 @@ func TestHelmRepositoryErrors(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), "repository "+q.url+": "+q.want) {
 				t.Errorf("\n got %v\nwant %s", err, q.want)
 			}
-			if !errors.Is(err, q.kind) && q.kind != tree.ErrOutside {
+			if !errors.Is(err, q.kind) && !errors.Is(q.kind, tree.ErrOutside) {
 				t.Errorf("kind of %v", err)
 			}
 		})

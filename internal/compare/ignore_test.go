@@ -23,7 +23,7 @@ func entry(manager, operation, subresource, fields string) metav1.ManagedFieldsE
 	when := metav1.Date(2026, 5, 4, 12, 3, 0, 0, metav1.Now().UTC().Location())
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), Subresource: subresource, Time: &when,
-		APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // What goes with a take over is what predecessors declared, Git does not, and nobody else owns; it alone makes a difference.
 func TestInherit(t *testing.T) {
 	owner := func(manager string, op metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: op, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: op, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	ours := owner("lockstep", metav1.ManagedFieldsOperationApply, `{"f:data":{"f:a":{}}}`)
 	for name, c := range map[string]struct {

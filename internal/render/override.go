@@ -78,13 +78,11 @@ func override(source v1alpha1.ApplicationSource, text []byte) (out v1alpha1.Appl
 	if err != nil {
 		return out, "", err
 	}
-	if err := decode(mergedJSON, &out, true); err == nil {
-		return out, "", nil
-	} else if !strings.Contains(err.Error(), "unknown field") {
+	err = decode(mergedJSON, &out, true)
+	if err == nil || !strings.Contains(err.Error(), "unknown field") {
 		return out, "", err
-	} else {
-		warning = strings.TrimPrefix(err.Error(), "json: ") + " is left out"
 	}
+	warning = strings.TrimPrefix(err.Error(), "json: ") + " is left out"
 	out = v1alpha1.ApplicationSource{}
 	err = decode(mergedJSON, &out, false)
 	return out, warning, err

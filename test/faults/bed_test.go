@@ -138,12 +138,12 @@ func (b *bed) converged(commit string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
-	missing := ""
 	for {
 		b.apps.mu.Lock()
 		changed := b.apps.changed
 		b.apps.mu.Unlock()
-		if missing = b.missing(ctx, commit); missing == "" {
+		missing := b.missing(ctx, commit)
+		if missing == "" {
 			return
 		}
 		select {

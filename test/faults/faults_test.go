@@ -51,7 +51,8 @@ func TestFaults(t *testing.T) {
 func (b *bed) suffer(f fault) {
 	b.t.Helper()
 	mark := b.seen.mark()
-	mend, commit := func() {}, ""
+	var mend func()
+	var commit string
 	if f.after == nil {
 		mend = f.strike(b)
 		commit = b.push()

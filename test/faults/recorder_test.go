@@ -132,26 +132,3 @@ func (r *recorder) text(mark int) string {
 	}
 	return strings.Join(lines, ", ")
 }
-
-// deleted are the names of what went from mark on, as Kind/name, sorted.
-func (r *recorder) deleted(mark int) []string {
-	var out []string
-	for _, h := range r.since(mark) {
-		if h.verb == "deleted" {
-			out = append(out, h.kind+"/"+h.name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// made counts how often an object whose name has the prefix was made from mark on.
-func (r *recorder) made(mark int, kind, prefix string) int {
-	n := 0
-	for _, h := range r.since(mark) {
-		if h.verb == "added" && h.kind == kind && strings.HasPrefix(h.name, prefix) {
-			n++
-		}
-	}
-	return n
-}

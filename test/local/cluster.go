@@ -33,7 +33,7 @@ func StartCluster(ctx context.Context, root, dir string) (*Cluster, error) {
 		return nil, fmt.Errorf("local cluster: directory: %w", err)
 	}
 	c := &Cluster{root: root, id: filepath.Base(dir), dir: dir}
-	cmd := c.command(context.Background(), "up", "--foreground", "--parent-pid", fmt.Sprint(os.Getpid()))
+	cmd := c.command(context.WithoutCancel(ctx), "up", "--foreground", "--parent-pid", fmt.Sprint(os.Getpid()))
 	log := filepath.Join(dir, "supervisor.log")
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -3,7 +3,6 @@
 package ownership
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -104,7 +103,7 @@ func FieldsOf(f metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if f.FieldsV1 == nil {
 		return set, nil
 	}
-	if err := set.FromJSON(bytes.NewReader(f.FieldsV1.Raw)); err != nil {
+	if err := set.FromJSON(f.FieldsV1.GetRawReader()); err != nil {
 		return nil, fmt.Errorf("managedFields of %s: %w", f.Manager, err)
 	}
 	return set, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -42,7 +43,7 @@ func (r *references) inflate() error {
 			return err
 		}
 	}
-	texts := append(r.inflated, fromGenerators...)
+	texts := slices.Concat(r.inflated, fromGenerators)
 	if len(k.HelmCharts) == 0 && len(texts) == 0 {
 		return nil
 	}
