@@ -178,7 +178,7 @@ func (w *world) checkAdopted(former string) {
 		}
 		for _, f := range u.GetManagedFields() {
 			if f.Manager == former && f.Subresource == "" {
-				w.t.Errorf("%s: %s owns %s", u.GetKind(), f.Manager, f.FieldsV1.Raw)
+				w.t.Errorf("%s: %s owns %s", u.GetKind(), f.Manager, f.FieldsV1.GetRawString())
 			}
 		}
 	}
