@@ -30,6 +30,8 @@ type Options struct {
 	Namespace string
 	// Sources opens repositories and charts.
 	Sources *Sources
+	// Render renders each source.
+	Render Renderer
 	// Repositories are the credentials by Secret; the engine fills it.
 	Repositories *repository.Set
 	// Records keep the proofs of what was applied.

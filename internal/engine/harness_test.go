@@ -29,6 +29,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/git"
 	"github.com/lockstep-cd/lockstep/internal/install"
 	"github.com/lockstep-cd/lockstep/internal/record"
+	"github.com/lockstep-cd/lockstep/internal/render"
 	"github.com/lockstep-cd/lockstep/internal/repository"
 	"github.com/lockstep-cd/lockstep/test/env"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
@@ -115,7 +116,7 @@ func (w *world) start() {
 	w.metrics = prometheus.NewRegistry()
 	w.engine, err = engine.New(engine.Options{
 		REST: unlimited(w.cluster.REST()), Namespace: w.control, Repositories: repositories, Records: records,
-		Sources: &engine.Sources{Git: store, Charts: charts, Repositories: repositories}, Key: bytes.Repeat([]byte{7}, 32),
+		Sources: &engine.Sources{Git: store, Charts: charts, Repositories: repositories}, Render: render.Render, Key: bytes.Repeat([]byte{7}, 32),
 		PollInterval: time.Second, Metrics: engine.NewMetrics(w.metrics), Log: log,
 	})
 	if err != nil {

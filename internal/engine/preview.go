@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/render"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
@@ -45,8 +46,7 @@ func Render(ctx context.Context, s *Sources, app *v1alpha1.Application, caps job
 
 // NewFetcher answers for sources that templates name, for somebody who renders a folder of their own.
 func NewFetcher(s *Sources, app *v1alpha1.Application) job.Fetcher {
-	chain := &Chain{Sources: s, repos: newRepos(s, 0, nil, nil), metrics: NewMetrics(prometheus.NewRegistry())}
-	return &fetcher{chain: chain, request: request{app: app, key: app.Name, rules: project.Anything()}, part: &part{}}
+	return &fetcher{chain: chainOnce(s), request: request{app: app, key: app.Name, rules: project.Anything()}, part: &part{}}
 }
 
 func renderOnce(ctx context.Context, s *Sources, r request) (*rendering, error) {
@@ -54,8 +54,12 @@ func renderOnce(ctx context.Context, s *Sources, r request) (*rendering, error) 
 	if len(r.sources) == 0 {
 		return nil, errors.New("spec.source: is missing; name a repository and a path or chart")
 	}
-	chain := &Chain{Sources: s, repos: newRepos(s, 0, nil, nil), metrics: NewMetrics(prometheus.NewRegistry())}
-	return chain.render(ctx, r, nil)
+	return chainOnce(s).render(ctx, r, nil)
+}
+
+// chainOnce renders in this process: what somebody looks at by hand is run with their own rights, as the tools would.
+func chainOnce(s *Sources) *Chain {
+	return &Chain{Sources: s, repos: newRepos(s, 0, nil, nil), tool: render.Render, metrics: NewMetrics(prometheus.NewRegistry())}
 }
 
 // Difference is what a sync would do to one object.

@@ -263,7 +263,7 @@ func (e *Engine) capabilities(r *request) error {
 }
 
 func (e *Engine) chain() *Chain {
-	return &Chain{Sources: e.opts.Sources, repos: e.repos, metrics: e.opts.Metrics}
+	return &Chain{Sources: e.opts.Sources, repos: e.repos, tool: e.opts.Render, metrics: e.opts.Metrics}
 }
 
 // outOfSync tells whether a declared object differs or is missing.

@@ -17,7 +17,6 @@ import (
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
-	"github.com/lockstep-cd/lockstep/internal/render"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 	"github.com/lockstep-cd/lockstep/internal/resolve"
 	"github.com/lockstep-cd/lockstep/internal/tree"
@@ -77,10 +76,14 @@ func (r request) note(err error) {
 	}
 }
 
+// Renderer renders one source: render.Render does it in this process, a pool of workers apart from it.
+type Renderer func(ctx context.Context, in job.Input) (job.Output, error)
+
 // Chain is the first half of the chain, from an application to its manifests.
 type Chain struct {
 	Sources *Sources
 	repos   *repos
+	tool    Renderer
 	metrics *Metrics
 }
 
@@ -255,7 +258,7 @@ func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, re
 		Capabilities: r.caps, Env: buildEnv(r, s), Fetch: &fetcher{chain: c, request: r, part: &p},
 	}
 	started := time.Now()
-	result, err := guarded(ctx, in)
+	result, err := guarded(ctx, c.tool, in)
 	c.metrics.rendered(time.Since(started), err)
 	if err != nil {
 		return err
@@ -280,13 +283,13 @@ func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, re
 }
 
 // guarded renders; a panic of a library is an error of this one rendering.
-func guarded(ctx context.Context, in job.Input) (out job.Output, err error) {
+func guarded(ctx context.Context, tool Renderer, in job.Input) (out job.Output, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the renderer broke down: %v (please report it): %s", p, firstFrames(debug.Stack()))
 		}
 	}()
-	return render.Render(ctx, in)
+	return tool(ctx, in)
 }
 
 func firstFrames(stack []byte) string {
