@@ -1,19 +1,22 @@
 package health
 
-import "github.com/lockstep-cd/lockstep/api/v1alpha1"
+import (
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/field"
+)
 
 // daemonSet waits for an updated and available pod on every node it is meant for.
-func daemonSet(f fields) v1alpha1.HealthStatus {
-	if !f.observed() {
+func daemonSet(f field.Map) v1alpha1.HealthStatus {
+	if !f.Observed() {
 		return unobserved()
 	}
-	desired := f.count("status", "desiredNumberScheduled")
+	desired := f.Count("status", "desiredNumberScheduled")
 	// With OnDelete a person moves the pods; until then old ones are as meant.
-	onDelete := f.text("spec", "updateStrategy", "type") == "OnDelete"
+	onDelete := f.Text("spec", "updateStrategy", "type") == "OnDelete"
 	switch {
-	case !onDelete && f.count("status", "updatedNumberScheduled") < desired:
+	case !onDelete && f.Count("status", "updatedNumberScheduled") < desired:
 		return progressing("the rollout waits for updated pods")
-	case f.count("status", "numberAvailable") < desired:
+	case f.Count("status", "numberAvailable") < desired:
 		return progressing("it waits for pods to become available")
 	}
 	return healthy("")

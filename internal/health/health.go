@@ -14,12 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/field"
 )
 
 // Of is the health of a live object; false means that nothing can be said of objects like it, which then count as done.
 // LastTransitionTime is left to the caller. The object is not changed.
 func Of(obj *unstructured.Unstructured) (v1alpha1.HealthStatus, bool) {
-	f := fields(obj.Object)
+	f := field.Map(obj.Object)
 	if obj.GetDeletionTimestamp() != nil {
 		return deleting(obj.GetFinalizers()), true
 	}
@@ -34,7 +35,7 @@ func Of(obj *unstructured.Unstructured) (v1alpha1.HealthStatus, bool) {
 }
 
 // rule is the health of objects of one kind.
-type rule func(fields) v1alpha1.HealthStatus
+type rule func(field.Map) v1alpha1.HealthStatus
 
 // ruleFor finds the rule of a kind. A kind that is found without a rule has no health, whatever its conditions say.
 func ruleFor(kind schema.GroupKind) (rule, bool) {

@@ -5,29 +5,30 @@ import (
 	"slices"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/field"
 )
 
 // horizontalPodAutoscaler is degraded when it can not read metrics or set the scale. Version v1 carries the conditions in
 // an annotation.
-func horizontalPodAutoscaler(f fields) v1alpha1.HealthStatus {
-	if f.stale() {
+func horizontalPodAutoscaler(f field.Map) v1alpha1.HealthStatus {
+	if f.Stale() {
 		return unobserved()
 	}
-	conditions := f.list("status", "conditions")
-	if text := f.text("metadata", "annotations", "autoscaling.alpha.kubernetes.io/conditions"); text != "" {
+	conditions := f.List("status", "conditions")
+	if text := f.Text("metadata", "annotations", "autoscaling.alpha.kubernetes.io/conditions"); text != "" {
 		conditions = nil
 		if err := json.Unmarshal([]byte(text), &conditions); err != nil {
 			return unknown("its conditions can not be read")
 		}
 	}
 	for _, condition := range conditions {
-		if slices.Contains(scalingFailures(condition.text("type")), condition.text("reason")) {
-			return degraded(because(scalingSentence(condition.text("type")), condition))
+		if slices.Contains(scalingFailures(condition.Text("type")), condition.Text("reason")) {
+			return degraded(because(scalingSentence(condition.Text("type")), condition))
 		}
 	}
 	for _, condition := range conditions {
-		kind := condition.text("type")
-		if (kind == "AbleToScale" || kind == "ScalingLimited") && condition.text("status") == "True" {
+		kind := condition.Text("type")
+		if (kind == "AbleToScale" || kind == "ScalingLimited") && condition.Text("status") == "True" {
 			return healthy("")
 		}
 	}

@@ -1,19 +1,22 @@
 package health
 
-import "github.com/lockstep-cd/lockstep/api/v1alpha1"
+import (
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/field"
+)
 
 // job is decided by the conditions that hold; one that is there but False, as after a Job was resumed, says nothing.
-func job(f fields) v1alpha1.HealthStatus {
+func job(f field.Map) v1alpha1.HealthStatus {
 	switch {
-	case f.holds("Failed"):
-		return degraded(jobFailure(f.condition("Failed").text("reason")))
-	case f.holds("Complete"):
+	case f.Holds("Failed"):
+		return degraded(jobFailure(f.Condition("Failed").Text("reason")))
+	case f.Holds("Complete"):
 		return healthy("it is complete")
-	case f.holds("Suspended"), f.flag("spec", "suspend"):
+	case f.Holds("Suspended"), f.Flag("spec", "suspend"):
 		return suspended("it is suspended")
-	case f.holds("FailureTarget"):
+	case f.Holds("FailureTarget"):
 		return progressing("it has failed and waits for its pods to stop")
-	case f.holds("SuccessCriteriaMet"):
+	case f.Holds("SuccessCriteriaMet"):
 		return progressing("it has succeeded and waits for its pods to stop")
 	}
 	return progressing("it is running")

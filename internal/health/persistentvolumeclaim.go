@@ -1,10 +1,13 @@
 package health
 
-import "github.com/lockstep-cd/lockstep/api/v1alpha1"
+import (
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/field"
+)
 
 // persistentVolumeClaim is decided by its phase.
-func persistentVolumeClaim(f fields) v1alpha1.HealthStatus {
-	switch phase := f.text("status", "phase"); phase {
+func persistentVolumeClaim(f field.Map) v1alpha1.HealthStatus {
+	switch phase := f.Text("status", "phase"); phase {
 	case "Bound":
 		return healthy("")
 	case "Lost":

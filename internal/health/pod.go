@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/field"
 )
 
 // pod is well when it is ready, or, where it is meant to end, when it has ended well. Only a pod that is meant to stay is
 // failed by a container that can not start: one that is meant to end, such as a hook, may still run once the reason is
 // gone, and must not be given up before.
-func pod(f fields) v1alpha1.HealthStatus {
-	if f.stale() {
+func pod(f field.Map) v1alpha1.HealthStatus {
+	if f.Stale() {
 		return unobserved()
 	}
 	stays := staysUp(f)
@@ -20,7 +21,7 @@ func pod(f fields) v1alpha1.HealthStatus {
 			return degraded(sentence)
 		}
 	}
-	switch phase := f.text("status", "phase"); phase {
+	switch phase := f.Text("status", "phase"); phase {
 	case "Pending", "":
 		return progressing(pendingSentence(f))
 	case "Succeeded":
@@ -39,23 +40,23 @@ func pod(f fields) v1alpha1.HealthStatus {
 
 // staysUp tells whether the pod is meant to run without end. The annotation says so for a pod that is not restarted; a hook
 // always ends.
-func staysUp(f fields) bool {
-	annotations := f.at("metadata", "annotations")
-	switch f.text("spec", "restartPolicy") {
+func staysUp(f field.Map) bool {
+	annotations := f.At("metadata", "annotations")
+	switch f.Text("spec", "restartPolicy") {
 	case "Always", "":
 		return true
 	}
-	hook := annotations.text("argocd.argoproj.io/hook") != "" || annotations.text("helm.sh/hook") != ""
-	return !hook && annotations.text("argocd.argoproj.io/ignore-restart-policy") == "true"
+	hook := annotations.Text("argocd.argoproj.io/hook") != "" || annotations.Text("helm.sh/hook") != ""
+	return !hook && annotations.Text("argocd.argoproj.io/ignore-restart-policy") == "true"
 }
 
 // runningPod is the health of a pod that is meant to stay up and has started.
-func runningPod(f fields) v1alpha1.HealthStatus {
-	if f.holds("Ready") {
+func runningPod(f field.Map) v1alpha1.HealthStatus {
+	if f.Holds("Ready") {
 		return healthy("")
 	}
-	for _, container := range f.list("status", "containerStatuses") {
-		if container.at("lastState", "terminated") != nil {
+	for _, container := range f.List("status", "containerStatuses") {
+		if container.At("lastState", "terminated") != nil {
 			return degraded(stopped(container))
 		}
 	}
@@ -63,15 +64,15 @@ func runningPod(f fields) v1alpha1.HealthStatus {
 }
 
 // cannotStart finds the first container that can not start, and says why.
-func cannotStart(f fields) string {
+func cannotStart(f field.Map) string {
 	for _, container := range containers(f) {
-		name, reason := container.text("name"), container.text("state", "waiting", "reason")
+		name, reason := container.Text("name"), container.Text("state", "waiting", "reason")
 		switch {
 		case reason == "CrashLoopBackOff":
 			return stopped(container)
 		// The kubelet changes between these while it tries again.
 		case strings.HasPrefix(reason, "ErrImage"), reason == "ImagePullBackOff", reason == "InvalidImageName", reason == "RegistryUnavailable":
-			return "container " + name + " can not pull image " + container.text("image")
+			return "container " + name + " can not pull image " + container.Text("image")
 		case strings.HasPrefix(reason, "Err"), strings.HasSuffix(reason, "Error"), strings.HasSuffix(reason, "BackOff"):
 			return "container " + name + " can not start (" + reason + ")"
 		}
@@ -80,38 +81,38 @@ func cannotStart(f fields) string {
 }
 
 // stopped says how a container ended last. It says the same while the container waits, has ended again, or tries again.
-func stopped(container fields) string {
-	name := container.text("name")
+func stopped(container field.Map) string {
+	name := container.Text("name")
 	for _, state := range []string{"state", "lastState"} {
-		end := container.at(state, "terminated")
+		end := container.At(state, "terminated")
 		if end == nil {
 			continue
 		}
-		if end.text("reason") == "OOMKilled" {
+		if end.Text("reason") == "OOMKilled" {
 			return "container " + name + " was killed: it needs more memory than its limit"
 		}
-		return "container " + name + " stopped with exit code " + strconv.FormatInt(end.count("exitCode"), 10)
+		return "container " + name + " stopped with exit code " + strconv.FormatInt(end.Count("exitCode"), 10)
 	}
 	return "container " + name + " stops again and again"
 }
 
 // podFailure says why a pod that has ended did not succeed.
-func podFailure(f fields) string {
+func podFailure(f field.Map) string {
 	for _, container := range containers(f) {
-		if end := container.at("state", "terminated"); end != nil && end.count("exitCode") != 0 {
+		if end := container.At("state", "terminated"); end != nil && end.Count("exitCode") != 0 {
 			return stopped(container)
 		}
 	}
-	return because("it failed", f.at("status"))
+	return because("it failed", f.At("status"))
 }
 
 // pendingSentence says what a pod waits for before it starts.
-func pendingSentence(f fields) string {
-	scheduled := f.condition("PodScheduled")
+func pendingSentence(f field.Map) string {
+	scheduled := f.Condition("PodScheduled")
 	switch {
-	case scheduled.text("status") == "False" && scheduled.text("reason") == "SchedulingGated":
+	case scheduled.Text("status") == "False" && scheduled.Text("reason") == "SchedulingGated":
 		return "it waits for its scheduling gates"
-	case scheduled.text("status") == "False":
+	case scheduled.Text("status") == "False":
 		return "no node can take it"
 	case scheduled == nil:
 		return "it is not scheduled yet"
@@ -120,6 +121,6 @@ func pendingSentence(f fields) string {
 }
 
 // containers are the states of init containers, then of the others.
-func containers(f fields) []fields {
-	return append(f.list("status", "initContainerStatuses"), f.list("status", "containerStatuses")...)
+func containers(f field.Map) []field.Map {
+	return append(f.List("status", "initContainerStatuses"), f.List("status", "containerStatuses")...)
 }

@@ -28,10 +28,10 @@ func layers() []layer {
 		}},
 		{name: "links", roots: []string{
 			"internal/git", "internal/chart", "internal/resolve", "internal/render", "internal/cluster", "internal/compare",
-			"internal/plan", "internal/apply", "internal/health", "internal/assess", "internal/install",
+			"internal/plan", "internal/apply", "internal/health", "internal/cause", "internal/assess", "internal/install",
 		}},
 		{name: "values", siblings: true, roots: []string{
-			"internal/tree", "internal/manifest", "internal/render/job", "internal/render/buildenv", "internal/filelock", "api",
+			"internal/tree", "internal/manifest", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "api",
 		}},
 	}
 }
@@ -75,7 +75,7 @@ type arrow struct {
 func arrows() []arrow {
 	pure := []string{
 		"internal/compare", "internal/plan", "internal/health", "internal/assess", "internal/resolve", "internal/project",
-		"internal/render/job", "internal/manifest", "internal/tree", "api",
+		"internal/render/job", "internal/manifest", "internal/tree", "internal/field", "internal/steady", "internal/cause", "api",
 	}
 	return []arrow{
 		{

@@ -1,4 +1,4 @@
-package health
+package steady
 
 import (
 	"strings"
@@ -28,11 +28,11 @@ func TestSteady(t *testing.T) {
 		{"image nginx:1.27.1 and my-https stay", "image nginx:1.27.1 and my-https stay"},
 	}
 	for _, test := range tests {
-		if got := steady(test.message); got != test.want {
+		if got := Message(test.message); got != test.want {
 			t.Errorf("%q: %q, want %q", test.message, got, test.want)
 		}
 	}
-	if got := []rune(steady(strings.Repeat("ä", 1000))); len(got) != maxSentence+1 {
+	if got := []rune(Message(strings.Repeat("ä", 1000))); len(got) != maxSentence+1 {
 		t.Errorf("a long message keeps %d characters", len(got))
 	}
 }

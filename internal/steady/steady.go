@@ -1,4 +1,6 @@
-package health
+// Package steady owns the rule that a sentence changes only when its cause does: it takes out of other people's messages
+// what changes by itself. It imports nothing of ours and does no I/O.
+package steady
 
 import (
 	"regexp"
@@ -22,9 +24,9 @@ var (
 	suffix = regexp.MustCompile(`(?:-[bcdfghjklmnpqrstvwxz2456789]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 )
 
-// steady is somebody else's message without times, counters and generated names, on one line and of bounded length: it
+// Message is somebody else's message without times, counters and generated names, on one line and of bounded length: it
 // changes only when the cause does.
-func steady(message string) string {
+func Message(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
 	for _, part := range []*regexp.Regexp{moments, uuids, spans} {
 		message = part.ReplaceAllString(message, "…")
