@@ -73,9 +73,9 @@ $(CACHE)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 	cd tools/lint && $(GO) build -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 .PHONY: generate
-generate: check-go ## Write generated code, CRDs and docs/cli.md anew
+generate: check-go ## Write generated code, CRDs, docs/cli.md and docs/health.md anew
 	$(MAKE) -C tools/gen
-	LOCKSTEP_UPDATE=1 $(GO) test ./internal/cli -run TestReference
+	LOCKSTEP_UPDATE=1 $(GO) test ./internal/cli ./internal/health -run TestReference
 
 .PHONY: clean
 clean: ## Remove what was built here; the cached local cluster stays

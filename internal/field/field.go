@@ -96,3 +96,9 @@ func (f Map) Desired() int64 {
 	}
 	return 1
 }
+
+// Outdated tells whether a condition says itself that it was written for an older generation.
+func (f Map) Outdated(condition Map) bool {
+	seen, ok := condition.Number("observedGeneration")
+	return ok && seen < f.Count("metadata", "generation")
+}

@@ -17,15 +17,15 @@ func generic(f field.Map) (v1alpha1.HealthStatus, bool) {
 	switch {
 	case f.Flag("spec", "suspend"), f.Flag("spec", "paused"), f.Flag("spec", "suspended"):
 		return suspended("it is suspended"), true
-	case f.Stale(), outdated(f, bad), outdated(f, good):
+	case f.Stale(), f.Outdated(bad), f.Outdated(good):
 		return unobserved(), true
 	case bad != nil:
-		return degraded(said(bad)), true
+		return degraded(steady.Condition(bad)), true
 	case good != nil && good.Text("status") != "True":
-		return progressing(said(good)), true
+		return progressing(steady.Condition(good)), true
 	// Controllers that keep a condition Progressing at True for good also say that they are Ready or Available.
 	case busy != nil && (busy.Text("type") == "Reconciling" || good == nil):
-		return progressing(said(busy)), true
+		return progressing(steady.Condition(busy)), true
 	}
 	return healthy(""), true
 }
@@ -48,22 +48,4 @@ func summary(f field.Map) field.Map {
 		}
 	}
 	return nil
-}
-
-// outdated tells whether a condition was written for an older generation.
-func outdated(f, condition field.Map) bool {
-	seen, ok := condition.Number("observedGeneration")
-	return ok && seen < f.Count("metadata", "generation")
-}
-
-// said is a condition in words: Ready is False: NotFound: no such bucket.
-func said(condition field.Map) string {
-	sentence := condition.Text("type") + " is " + condition.Text("status")
-	if reason := condition.Text("reason"); reason != "" {
-		sentence += ": " + reason
-	}
-	if message := steady.Message(condition.Text("message")); message != "" {
-		sentence += ": " + message
-	}
-	return sentence
 }

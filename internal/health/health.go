@@ -1,5 +1,6 @@
 // Package health owns the question whether one object is well: a pure function from the object to a status and one
-// sentence. One file per kind; what has no file of its own is read by its conditions.
+// sentence. One file per kind of Kubernetes; custom resources have package table; what neither knows is read by its
+// conditions. Package lua holds the scripts with which people overrule all of them.
 //
 // The sentence stays the same as long as the cause does: it holds no counters, times or generated names. An object whose
 // status belongs to an older generation is never Healthy.
@@ -8,105 +9,61 @@
 package health
 
 import (
+	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/field"
+	"github.com/lockstep-cd/lockstep/internal/health/table"
 )
 
-// Of is the health of a live object; false means that nothing can be said of objects like it, which then count as done.
-// LastTransitionTime is left to the caller. The object is not changed.
+// Of is the health of a live object by what is built in; false means that nothing can be said of objects like it, which
+// then count as done. LastTransitionTime is left to the caller. The object is not changed.
 func Of(obj *unstructured.Unstructured) (v1alpha1.HealthStatus, bool) {
-	f := field.Map(obj.Object)
+	return Rules{}.Of(context.Background(), obj) // without overrides nothing can block
+}
+
+// Rules are what people say about health on top of what is built in. The zero value says nothing.
+type Rules struct {
+	// Overrides are asked first, in order: scripts and expressions of the settings.
+	Overrides []Override
+	// Tables are asked next, in order; each beats what is built in.
+	Tables []*table.Table
+}
+
+// Override may decide the health of an object; known is false for objects that it says nothing of, has is false for those
+// that it says have no health. An error of its own it reports as Unknown with a sentence. It keeps its own time limit.
+type Override func(ctx context.Context, obj *unstructured.Unstructured) (health v1alpha1.HealthStatus, has, known bool)
+
+// Of is the health of a live object: of one being deleted Progressing; then what the overrides, the tables, the rules of
+// Kubernetes' own kinds, the table of known projects and last the conventions of conditions say, whoever knows it first.
+func (r Rules) Of(ctx context.Context, obj *unstructured.Unstructured) (v1alpha1.HealthStatus, bool) {
 	if obj.GetDeletionTimestamp() != nil {
 		return deleting(obj.GetFinalizers()), true
 	}
-	rule, found := ruleFor(obj.GroupVersionKind().GroupKind())
-	switch {
-	case !found:
-		return generic(f)
-	case rule == nil:
-		return v1alpha1.HealthStatus{}, false
-	}
-	return rule(f), true
-}
-
-// rule is the health of objects of one kind.
-type rule func(field.Map) v1alpha1.HealthStatus
-
-// ruleFor finds the rule of a kind. A kind that is found without a rule has no health, whatever its conditions say.
-func ruleFor(kind schema.GroupKind) (rule, bool) {
-	switch kind.Group {
-	case "":
-		return coreRule(kind.Kind)
-	case "apps":
-		return appsRule(kind.Kind)
-	case "batch":
-		switch kind.Kind {
-		case "Job":
-			return job, true
-		case "CronJob":
-			return cronJob, true
-		}
-	case v1alpha1.Group:
-		switch kind.Kind {
-		case v1alpha1.ApplicationKind:
-			return application, true
-		case "Workflow":
-			return workflow, true
+	for _, override := range r.Overrides {
+		if health, has, known := override(ctx, obj); known {
+			return health, has
 		}
 	}
-	switch kind.String() {
-	case "HorizontalPodAutoscaler.autoscaling":
-		return horizontalPodAutoscaler, true
-	case "Ingress.networking.k8s.io", "Ingress.extensions":
-		return ingress, true
-	case "APIService.apiregistration.k8s.io":
-		return apiService, true
-	case "PodDisruptionBudget.policy":
-		return podDisruptionBudget, true
-	case "CustomResourceDefinition.apiextensions.k8s.io":
-		return customResourceDefinition, true
+	f, kind := field.Map(obj.Object), obj.GroupVersionKind()
+	for _, t := range r.Tables {
+		if health, has, known := t.Of(kind, f); known {
+			return health, has
+		}
 	}
-	return nil, false
-}
-
-func coreRule(kind string) (rule, bool) {
-	switch kind {
-	case "Pod":
-		return pod, true
-	case "Service":
-		return service, true
-	case "PersistentVolumeClaim":
-		return persistentVolumeClaim, true
-	case "PersistentVolume":
-		return persistentVolume, true
-	case "Namespace":
-		return namespace, true
-	case "ReplicationController":
-		return replicationController, true
-	case "Node":
-		// A node comes and goes with the machine under it; that is not the application's health.
-		return nil, true
+	if rule, found := ruleFor(kind.GroupKind()); found {
+		if rule == nil {
+			return v1alpha1.HealthStatus{}, false
+		}
+		return rule(f), true
 	}
-	return nil, false
-}
-
-func appsRule(kind string) (rule, bool) {
-	switch kind {
-	case "Deployment":
-		return deployment, true
-	case "StatefulSet":
-		return statefulSet, true
-	case "DaemonSet":
-		return daemonSet, true
-	case "ReplicaSet":
-		return replicaSet, true
+	if health, has, known := table.BuiltIn().Of(kind, f); known {
+		return health, has
 	}
-	return nil, false
+	return generic(f)
 }
 
 // deleting is the health of an object that is on its way out.

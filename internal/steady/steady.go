@@ -1,10 +1,12 @@
 // Package steady owns the rule that a sentence changes only when its cause does: it takes out of other people's messages
-// what changes by itself. It imports nothing of ours and does no I/O.
+// what changes by itself. It imports internal/field and does no I/O.
 package steady
 
 import (
 	"regexp"
 	"strings"
+
+	"github.com/lockstep-cd/lockstep/internal/field"
 )
 
 // maxSentence is the number of characters of somebody else's message that are kept.
@@ -47,4 +49,16 @@ func Message(message string) string {
 		message = strings.TrimSpace(string(runes[:maxSentence])) + "…"
 	}
 	return message
+}
+
+// Condition is a condition of a status in words: Ready is False: NotFound: no such bucket.
+func Condition(condition field.Map) string {
+	sentence := condition.Text("type") + " is " + condition.Text("status")
+	if reason := condition.Text("reason"); reason != "" {
+		sentence += ": " + reason
+	}
+	if message := Message(condition.Text("message")); message != "" {
+		sentence += ": " + message
+	}
+	return sentence
 }
