@@ -26,6 +26,9 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 )
 
+// ErrNotWatchable says that a kind can not be followed: its objects are made, and that is all.
+var ErrNotWatchable = errors.New("the API server offers no list and watch of it")
+
 // Change tells that a live object changed in a way that matters to applications. Now is zero when the object is gone.
 type Change struct {
 	Key      manifest.Key
@@ -195,7 +198,7 @@ func (c *Cluster) watch(gk schema.GroupKind) (*kindWatch, error) {
 		return nil, err
 	}
 	if !res.Watchable {
-		return nil, fmt.Errorf("kind %s: the API server offers no list and watch of it", gk)
+		return nil, fmt.Errorf("kind %s: %w", gk, ErrNotWatchable)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

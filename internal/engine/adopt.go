@@ -56,7 +56,7 @@ func foresee(ctx context.Context, w *apply.Writer, d *desired, s compare.Sides, 
 // adopt applies an object; one that is there and that we have not applied before is taken over first.
 func (e *Engine) adopt(ctx context.Context, st *state, app *v1alpha1.Application, it *item, mode apply.Mode, opts plan.Set) (*unstructured.Unstructured, error) {
 	from, d := predecessors(app, opts), it.desired
-	if len(from) == 0 || !it.exists || it.live.Entry != "" || mode.DryRun || !d.resource.Patchable || d.key.Name == "" {
+	if len(from) == 0 || !it.exists || it.live.Entry != "" || mode.DryRun || !d.applied() {
 		return e.put(ctx, st, it, mode, opts)
 	}
 	if err := e.takeOver(ctx, d, from); err != nil {

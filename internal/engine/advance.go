@@ -55,6 +55,10 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	if err := e.namespace(ctx, t, opts); err != nil {
 		return e.problem(ctx, st, t, err)
 	}
+	held := ""
+	if t.prune && !r.op.Sync.DryRun {
+		held = e.doubted(ctx, st, t)
+	}
 	steps := t.plan(opts)
 	for _, kept := range steps.Kept {
 		r.note(kept.Key, "", v1alpha1.ResultPruneSkipped, kept.Reason)
@@ -80,7 +84,10 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 		return e.failed(ctx, st, t, plan.Plan{}, r.failing), nil
 	}
 	if len(steps.Unconfirmed) > 0 {
-		return outcome{state: r.state(t, v1alpha1.OperationRunning, confirmation("prune", steps.Unconfirmed))}, nil
+		held = confirmation("prune", steps.Unconfirmed)
+	}
+	if held != "" {
+		return outcome{state: r.state(t, v1alpha1.OperationRunning, held)}, nil
 	}
 	e.cleanHooks(ctx, st, t, plan.HookSucceeded, false)
 	if t != l { // what the spec asks for is compared again with what is now in the cluster
@@ -271,6 +278,9 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	it := &l.items[l.set.byKey[task.Key]]
 	r := st.running
 	rests := it.inSync() && !r.masked(it, opts)
+	if done := r.results[result{key: task.Key, phase: plan.Sync}]; it.desired.made {
+		rests = done != nil && done.Status == v1alpha1.ResultSynced // by this operation
+	}
 	mu.Unlock()
 	if it.holder != "" {
 		mu.Lock()
@@ -290,9 +300,8 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 		r.note(task.Key, version, v1alpha1.ResultSynced, inStep)
 		return "", nil
 	}
-	mode := apply.Mode{DryRun: r.op.Sync.DryRun, Loose: opts.Has("Validate=false")}
 	existed := it.exists
-	out, err := e.adopt(ctx, st, l.app, it, mode, opts)
+	out, err := e.send(ctx, st, l, it, opts)
 	mu.Lock()
 	defer mu.Unlock()
 	if err != nil {
@@ -303,11 +312,15 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 		r.note(task.Key, version, v1alpha1.ResultSyncFailed, refused.Reason)
 		return at(d.Object, errors.New(refused.Reason)).Error(), nil
 	}
-	r.note(task.Key, version, v1alpha1.ResultSynced, applied(existed, mode.DryRun))
-	if mode.DryRun {
+	r.note(task.Key, version, v1alpha1.ResultSynced, applied(existed, r.op.Sync.DryRun))
+	if r.op.Sync.DryRun {
 		return "", nil
 	}
 	e.opts.Metrics.applied.Inc()
+	if d.made {
+		it.exists, it.verdict = true, compare.Equal
+		return "", nil
+	}
 	e.closely.Delete(d.key)
 	it.live, it.exists, it.verdict, it.masked = readLive(out), true, compare.Equal, false
 	st.proofs[d.key] = compare.Pair{Desired: d.hash, Entry: it.live.Entry}

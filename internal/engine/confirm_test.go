@@ -61,19 +61,3 @@ func TestPruneAndDeletionWaitForConfirmation(t *testing.T) {
 		t.Error("d is still there")
 	}
 }
-
-// What this version does not carry out is said, never passed over.
-func TestWhatIsNotCarriedOutIsSaid(t *testing.T) {
-	w := newWorld(t)
-	r := w.repo("u", map[string]string{
-		"app/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {argocd.argoproj.io/sync-options: \"Force=true,Replace=true\"}}\n",
-	})
-	w.app("u", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"}, func(a *v1alpha1.Application) {
-		a.Spec.SyncPolicy.SyncOptions = v1alpha1.SyncOptions{"Replace=true", "ServerSideApply=true"}
-	})
-	w.condition("u", v1alpha1.ConditionUnsupportedWarning, "Replace=true")
-	app := w.settled("u", "")
-	if n := len(app.Status.Conditions); n != 2 {
-		t.Errorf("%d conditions: %v", n, app.Status.Conditions)
-	}
-}

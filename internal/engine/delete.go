@@ -37,7 +37,7 @@ func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Applicatio
 	l := &look{app: app, set: &desiredSet{byKey: map[manifest.Key]int{}}, prune: true}
 	for _, gk := range kindsInUse(app, l.set) {
 		// Of a kind that is not served there is nothing to delete.
-		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) {
+		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrNotWatchable) {
 			return e.blocked(ctx, st, app, err)
 		}
 	}
@@ -56,6 +56,10 @@ func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Applicatio
 	l.extras = slices.DeleteFunc(l.extras, func(x cluster.Live) bool { return staysBehind(app, x) })
 	if keys := unconfirmed(l.extras, app); len(keys) > 0 {
 		return e.blocked(ctx, st, app, &waitsForPerson{confirmation("delete", keys)})
+	}
+	l.approved = approved(app, app.DeletionTimestamp.Time)
+	if held := e.doubted(ctx, st, l); held != "" {
+		return e.blocked(ctx, st, app, &waitsForPerson{held})
 	}
 	st.running = newRunning(v1alpha1.Operation{}, e.opts.Now())
 	defer func() { st.running = nil }()

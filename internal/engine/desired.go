@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,7 @@ type preparation struct {
 func (p preparation) prepare(r *rendering) (*desiredSet, error) {
 	set := &desiredSet{byKey: map[manifest.Key]int{}, digest: r.digest}
 	scopes := ownScopes(r.objects)
+	names := map[string]int{}
 	for i, o := range r.objects {
 		d, err := p.one(o, scopes, r.generated[i])
 		if err != nil {
@@ -57,6 +59,7 @@ func (p preparation) prepare(r *rendering) (*desiredSet, error) {
 			set.hooks = append(set.hooks, d)
 			continue
 		}
+		d.nameMade(names)
 		if at, twice := set.byKey[d.key]; twice {
 			set.warnings = append(set.warnings, v1alpha1.ApplicationCondition{
 				Type: v1alpha1.ConditionRepeatedResourceWarning,
@@ -111,7 +114,7 @@ func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool, ge
 	if errors.Is(err, cluster.ErrNoKind) {
 		namespaced, own := scopes[gvk.GroupKind()]
 		d.resource = cluster.Resource{Namespaced: namespaced || !own, Kind: gvk.Kind}
-		if !own {
+		if !own && !option("SkipDryRunOnMissingResource", objectOptions(&d), syncOptions(p.app, &v1alpha1.SyncOperation{})) {
 			d.problem = at(o, err)
 		}
 	} else if err != nil {
@@ -126,9 +129,36 @@ func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool, ge
 	if d.problem == nil {
 		d.problem = p.permitted(d, o)
 	}
-	mark(clean, p.app)
+	d.made = d.resource.Resource != "" && !d.resource.Patchable || d.key.Name == ""
+	if d.resource.Patchable || d.resource.Watchable || d.resource.Resource == "" {
+		mark(clean, p.app)
+	} // else nothing stays that could be found by its mark, and access reviews refuse any metadata
 	err = p.encode(&d, o)
 	return d, err
+}
+
+// applied tells that the object is applied: it has a name, and its kind knows patches.
+func (d *desired) applied() bool { return !d.made }
+
+// target is how the object is reached; what is made and not applied is reached as if its kind knew no patch.
+func (d *desired) target() apply.Target {
+	t := target(d.resource)
+	t.Patchable = t.Patchable && !d.made
+	return t
+}
+
+// nameMade gives an object whose name the API server makes up a name for us, by which several of one kind are told apart. No
+// real object can have it.
+func (d *desired) nameMade(taken map[string]int) {
+	if !d.made || d.key.Name != "" {
+		return
+	}
+	base := d.key.GroupKind().String() + d.key.Namespace + d.GetGenerateName()
+	d.key.Name = d.GetGenerateName() + "*"
+	if taken[base]++; taken[base] > 1 {
+		d.key.Name += strconv.Itoa(taken[base])
+	}
+	d.Object.SetName(d.key.Name)
 }
 
 // permitted asks the project's rules, and says what else makes the object impossible.

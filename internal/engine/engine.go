@@ -62,6 +62,7 @@ type Engine struct {
 	repos        *repos
 	events       *events
 	owners       *owners
+	doubts       *doubts
 	schemas      func(*unstructured.Unstructured) error
 	sealer       *sealer
 	hooksSeen    hooksSeen
@@ -86,7 +87,7 @@ func New(o Options) (*Engine, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	e := &Engine{opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners()}
+	e := &Engine{opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners(), doubts: newDoubts()}
 	o.Sources.Repositories = o.Repositories
 	var err error
 	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: e.read, OnChange: e.onLive, Log: o.Log})
@@ -207,6 +208,9 @@ func (e *Engine) forget(key string) {
 		}
 		e.owners.set(key, nil)
 		e.repos.unsubscribe(key)
+	}
+	for _, waiting := range e.doubts.forget(key) {
+		e.queue.Add(waiting, queue.Commits)
 	}
 	e.queue.Forget(key)
 }

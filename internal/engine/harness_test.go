@@ -287,13 +287,14 @@ func (w *world) condition(name string, t v1alpha1.ApplicationConditionType, part
 			if c.Type != t {
 				continue
 			}
-			message = c.Message
+			says := true
 			for _, p := range parts {
-				if !strings.Contains(message, p) {
-					return fmt.Sprintf("%q does not say %q", message, p), false
-				}
+				says = says && strings.Contains(c.Message, p)
 			}
-			return "", true
+			if says {
+				message = c.Message
+				return "", true
+			}
 		}
 		return fmt.Sprintf("conditions %v, operation %s", app.Status.Conditions, operation(app)), false
 	})

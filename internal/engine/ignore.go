@@ -72,15 +72,15 @@ func (r *running) masked(it *item, opts plan.Set) bool {
 func (e *Engine) put(ctx context.Context, st *state, it *item, mode apply.Mode, opts plan.Set) (*unstructured.Unstructured, error) {
 	d := it.desired
 	ignore := st.ignoring.rules.For(d.key)
-	if ignore.Empty() || !opts.Has(respectOption) || !it.exists || !d.resource.Patchable || d.key.Name == "" {
-		body, err := e.bodyFor(ctx, d, it.exists)
+	if ignore.Empty() || !opts.Has(respectOption) || !it.exists || !d.applied() {
+		body, err := e.prepared(ctx, d, it.exists, mode.Loose)
 		if err != nil {
 			return nil, err
 		}
-		return e.writer.Apply(ctx, target(d.resource), d.key, body, mode)
+		return e.writer.Apply(ctx, d.target(), d.key, body, mode)
 	}
 	for try := 0; ; try++ {
-		body, err := e.respectful(ctx, d, ignore)
+		body, err := e.respectful(ctx, d, ignore, mode.Loose)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.key, err)
 		}
@@ -94,8 +94,8 @@ func (e *Engine) put(ctx context.Context, st *state, it *item, mode apply.Mode, 
 
 // respectful is the body of d with the ignored fields as they are now. It goes through only for the version of the object
 // that was read: a value that somebody else changes at the same moment must not be put back.
-func (e *Engine) respectful(ctx context.Context, d *desired, ignore compare.Ignore) ([]byte, error) {
-	plain, err := e.bodyFor(ctx, d, true)
+func (e *Engine) respectful(ctx context.Context, d *desired, ignore compare.Ignore, loose bool) ([]byte, error) {
+	plain, err := e.prepared(ctx, d, true, loose)
 	if err != nil {
 		return nil, err
 	}

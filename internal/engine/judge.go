@@ -38,7 +38,7 @@ func (i item) inSync() bool { return i.verdict == compare.Equal && i.holder == "
 func (e *Engine) judge(ctx context.Context, st *state, app *v1alpha1.Application, set *desiredSet, exact bool) ([]item, error) {
 	items := make([]item, 0, len(set.objects))
 	for i := range set.objects {
-		it, err := e.judgeOne(ctx, st, app, &set.objects[i], exact)
+		it, err := e.judgeOne(ctx, st, app, set, i, exact)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,8 @@ func (e *Engine) judge(ctx context.Context, st *state, app *v1alpha1.Application
 }
 
 // judgeOne compares one object; exact asks the API server where an apply is due anyway and only the display would profit.
-func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Application, d *desired, exact bool) (item, error) {
+func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Application, set *desiredSet, i int, exact bool) (item, error) {
+	d := &set.objects[i]
 	it := item{desired: d}
 	if d.problem != nil {
 		it.verdict, it.note = compare.Missing, d.problem.Error()
@@ -56,6 +57,12 @@ func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Applicat
 	}
 	if d.resource.Resource == "" { // its definition comes with the same sync
 		it.verdict = compare.Missing
+		return it, nil
+	}
+	if d.made {
+		if it.verdict = compare.Missing; st.tried(app, set) {
+			it.verdict = compare.Equal
+		}
 		return it, nil
 	}
 	var err error
@@ -94,7 +101,8 @@ func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, 
 	if !ignore.Empty() { // before the object is read, so that no change behind the reading is missed
 		e.closely.Store(d.key, true)
 	}
-	body, err := e.bodyFor(ctx, d, it.exists)
+	opts := syncOptions(app, &v1alpha1.SyncOperation{})
+	body, err := e.prepared(ctx, d, it.exists, validatesLoosely(objectOptions(d), opts))
 	if err != nil {
 		return err
 	}

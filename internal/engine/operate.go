@@ -28,6 +28,8 @@ type running struct {
 	// intents are hooks that this process noted as about to be made.
 	intents map[result]bool
 	trouble trouble
+	// request is the operation as it was asked for; nil for one of our own.
+	request *v1alpha1.Operation
 	// failing is why the attempt failed, while the hooks of SyncFail run.
 	failing string
 	// selective operations write no history.
@@ -73,7 +75,10 @@ func (e *Engine) operate(ctx context.Context, st *state, l *look) (outcome, erro
 		st.running = nil
 	case st.running == nil && l.app.Operation != nil:
 		st.running = newRunning(*l.app.Operation, e.opts.Now())
+		st.running.request = l.app.Operation
 		out.taken = true
+	case st.running != nil && l.app.Operation != nil && sameJSON(st.running.request, l.app.Operation):
+		out.taken = true // taking it up could not be written down at the first attempt
 	}
 	if st.running == nil {
 		if !e.begin(st, l, &out) {
@@ -95,7 +100,7 @@ func (e *Engine) resume(st *state, l *look) {
 	r.retries = last.RetryCount
 	if last.SyncResult != nil {
 		for _, res := range last.SyncResult.Resources {
-			if res == nil || res.HookType == "" {
+			if res == nil {
 				continue
 			}
 			at := result{
@@ -172,17 +177,22 @@ func (e *Engine) situation(st *state, l *look) plan.Situation {
 		}
 	}
 	last := l.app.Status.OperationState
-	same := st.attempted == l.rendering.digest
-	if st.attempted == "" && last != nil && last.SyncResult != nil {
-		// After a restart only the revision tells.
-		same = slices.Equal(revisionsOf(*last.SyncResult), l.rendering.revisions) && sameSources(*last.SyncResult, l.app)
-		if same {
-			st.attempted = l.rendering.digest
-		}
-	}
+	same := st.tried(l.app, l.set)
 	s.New = !same
 	s.Failed = same && last != nil && (last.Phase == v1alpha1.OperationFailed || last.Phase == v1alpha1.OperationError)
 	return s
+}
+
+// tried tells whether the last whole sync was one to this set.
+func (st *state) tried(app *v1alpha1.Application, set *desiredSet) bool {
+	last := app.Status.OperationState
+	if st.attempted == "" && last != nil && last.SyncResult != nil {
+		// After a restart only the revision tells.
+		if slices.Equal(revisionsOf(*last.SyncResult), set.revisions) && sameSources(*last.SyncResult, app) {
+			st.attempted = set.digest
+		}
+	}
+	return st.attempted == set.digest
 }
 
 // prunable tells whether a sync with prune would take the object away: what stays whatever is done starts no sync, else one
@@ -285,6 +295,7 @@ func (e *Engine) finish(st *state, l *look, phase v1alpha1.OperationPhase, messa
 	out := outcome{state: state}
 	if phase == v1alpha1.OperationSucceeded && !r.selective && !r.op.Sync.DryRun && l.compared() {
 		out.deployed = deployment(l, r, now)
+		st.attempted = l.rendering.digest
 	}
 	e.opts.Metrics.synced(string(phase))
 	e.announce(l.app, r, phase, message)

@@ -149,6 +149,7 @@ func TestExtrasThatStayStartNoSync(t *testing.T) {
 
 func TestStatusPatch(t *testing.T) {
 	app := applicationForTest()
+	app.ResourceVersion = "7"
 	app.Status.Sync.Revision, app.Status.SourceType = "abc", "Helm"
 	same := *app.Status.DeepCopy()
 	moved := *app.Status.DeepCopy()
@@ -161,9 +162,9 @@ func TestStatusPatch(t *testing.T) {
 	}{
 		{"nothing", same, false, false, ""},
 		{"what changed, and what went", moved, false, false, `{"status":{"sourceType":null,"sync":{"revision":"def"}}}`},
-		{"an operation was taken up", same, true, false, `{"operation":null}`},
-		{"a refresh was done", same, false, true, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":null}}}`},
-		{"all at once", moved, true, true, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":null}},"operation":null,"status":{"sourceType":null,"sync":{"revision":"def"}}}`},
+		{"an operation was taken up", same, true, false, `{"metadata":{"resourceVersion":"7"},"operation":null}`},
+		{"a refresh was done", same, false, true, `{"metadata":{"resourceVersion":"7","annotations":{"argocd.argoproj.io/refresh":null,"argocd.argoproj.io/refresh-timestamp":null}}}`},
+		{"all at once", moved, true, true, `{"metadata":{"resourceVersion":"7","annotations":{"argocd.argoproj.io/refresh":null,"argocd.argoproj.io/refresh-timestamp":null}},"operation":null,"status":{"sourceType":null,"sync":{"revision":"def"}}}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -189,8 +189,8 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	}
 	_, next := presentable(nil, declared)
 	diff.Next = next
-	if d.resource.Resource == "" || d.key.Name == "" {
-		return diff, nil // its definition comes with the same sync, or the API server makes its name
+	if d.resource.Resource == "" || d.made {
+		return diff, nil // its definition comes with the same sync, or each sync makes another
 	}
 	live, err := p.cluster.Get(ctx, d.resource, d.key)
 	if apierrors.IsNotFound(err) {
@@ -223,7 +223,14 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 
 // sides are the object as it is and as a sync would leave it.
 func (p *Preview) sides(ctx context.Context, app *v1alpha1.Application, d *desired, live *unstructured.Unstructured) (compare.Sides, error) {
-	normal, err := p.writer.Apply(ctx, target(d.resource), d.key, d.body, apply.Mode{DryRun: true})
+	body := d.body
+	if validatesLoosely(objectOptions(d), syncOptions(app, &v1alpha1.SyncOperation{})) {
+		var err error
+		if body, _, err = known(p.cluster, body); err != nil {
+			return compare.Sides{}, fmt.Errorf("%s: %w", d.key, err)
+		}
+	}
+	normal, err := p.writer.Apply(ctx, target(d.resource), d.key, body, apply.Mode{DryRun: true})
 	if err != nil {
 		return compare.Sides{}, err
 	}

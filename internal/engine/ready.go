@@ -55,7 +55,7 @@ func (e *Engine) validate(l *look, opts plan.Set) string {
 }
 
 func (e *Engine) checkItem(it item, opts plan.Set) error {
-	if it.desired.problem != nil || it.inSync() || it.desired.resource.Resource == "" || opts.Has("Validate=false") {
+	if it.desired.problem != nil || it.inSync() || it.desired.resource.Resource == "" || validatesLoosely(objectOptions(it.desired), opts) {
 		return it.desired.problem
 	}
 	u := &unstructured.Unstructured{}

@@ -23,6 +23,8 @@ type key = manifest.Key
 const (
 	RefreshAnnotation       = "argocd.argoproj.io/refresh"
 	SkipReconcileAnnotation = "argocd.argoproj.io/skip-reconcile"
+	// refreshTimestampAnnotation tells one request for a look from the next.
+	refreshTimestampAnnotation = "argocd.argoproj.io/refresh-timestamp"
 )
 
 // The names of the cluster that Lockstep runs against.
@@ -69,9 +71,12 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	}
 	if app.Annotations[SkipReconcileAnnotation] == "true" {
 		st.seen.Store(true)
+		e.judged(appKey, nil)
 		return nil
 	}
 	if app.DeletionTimestamp != nil {
+		st.seen.Store(true)
+		e.judged(appKey, nil)
 		return e.delete(ctx, st, app)
 	}
 	l := &look{app: app, invalid: bad}
@@ -81,6 +86,7 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	e.judged(appKey, l.unrendered())
 	outcome, err := e.operate(ctx, st, l)
 	if err != nil {
 		return err
@@ -159,6 +165,15 @@ func (e *Engine) examine(ctx context.Context, st *state, l *look, since time.Tim
 	e.compareTo(ctx, st, l, true)
 }
 
+// unrendered says why the application has no valid rendering now; nil when it has one.
+func (l *look) unrendered() error {
+	var source *sourceFault
+	if l.invalid != nil || errors.As(l.failed, &source) {
+		return cmpErr(l.invalid, l.failed)
+	}
+	return nil
+}
+
 func (l *look) blame(err error, unreached bool) {
 	var spec *specError
 	if errors.As(err, &spec) {
@@ -186,10 +201,12 @@ func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 			e.declare(st, set)
 		}
 	}
+	set.revisions = l.rendering.revisions
 	l.set = set
 	l.warnings = append(append(l.warnings, set.warnings...), unsupported(l.app, set)...)
+	l.warnings = append(l.warnings, e.leftOut(l.app, set)...)
 	for _, gk := range kindsInUse(l.app, set) {
-		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) {
+		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrNotWatchable) {
 			l.failed = cmp.Or(l.failed, err)
 			return
 		}

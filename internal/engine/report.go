@@ -272,11 +272,14 @@ func statusPatch(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, t
 	if err := json.Unmarshal(patch, &fields); err != nil {
 		return nil, fmt.Errorf("application %s: status: %w", app.Name, err)
 	}
+	// Only in the version that was looked at: a request that came meanwhile is another one.
+	meta := map[string]any{"resourceVersion": app.ResourceVersion}
+	fields["metadata"] = meta
 	if taken {
 		fields["operation"] = nil
 	}
 	if refreshed {
-		fields["metadata"] = map[string]any{"annotations": map[string]any{RefreshAnnotation: nil}}
+		meta["annotations"] = map[string]any{RefreshAnnotation: nil, refreshTimestampAnnotation: nil}
 	}
 	return json.Marshal(fields)
 }

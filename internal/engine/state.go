@@ -71,6 +71,9 @@ type desired struct {
 	sealed bool
 	// generated are the fields that are set at creation and then kept as they are live.
 	generated []job.Path
+	// made objects are created and never applied again: those whose name the API server makes up, and those of kinds that
+	// know no patch, such as access reviews (DESIGN.md §2.5, rule 5).
+	made bool
 	// problem says why the object can't be applied at all.
 	problem error
 }
@@ -84,6 +87,8 @@ type desiredSet struct {
 	warnings []v1alpha1.ApplicationCondition
 	digest   string
 	inputs   string
+	// revisions that the rendering was made of.
+	revisions []string
 	// rules are those of the project that the set was held against.
 	rules project.Rules
 	// stale tells that a kind was not served when the set was made: it is made again with the next look.

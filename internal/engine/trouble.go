@@ -46,5 +46,10 @@ func (e *Engine) problem(ctx context.Context, st *state, l *look, err error) (ou
 	}
 	t.pause = min(max(2*t.pause, troubleFirst), troubleMost)
 	e.queue.AddAfter(st.key, queue.Commits, t.pause)
-	return outcome{state: st.running.state(l, v1alpha1.OperationRunning, err.Error()+"; it is tried again")}, nil
+	message := err.Error() + "; it is tried again"
+	var waits *waitError
+	if errors.As(err, &waits) {
+		message = waits.text
+	}
+	return outcome{state: st.running.state(l, v1alpha1.OperationRunning, message)}, nil
 }

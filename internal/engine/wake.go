@@ -44,6 +44,7 @@ func (e *Engine) onProject(name string) {
 }
 
 func (e *Engine) onRepository(keys []string) {
+	e.doubts.pend(keys)
 	for _, key := range keys {
 		e.queue.Add(key, queue.Commits)
 	}

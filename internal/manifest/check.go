@@ -98,10 +98,16 @@ func check(obj map[string]any) (dropped []string, err error) {
 	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
 		return nil, fmt.Errorf("apiVersion %q is not of the form group/version", apiVersion)
 	}
-	return checkMetadata(obj)
+	return checkMetadata(obj, asksOnly(apiVersion))
 }
 
-func checkMetadata(obj map[string]any) (dropped []string, err error) {
+// asksOnly tells that objects of the group are questions to the API server, which have no name: access and token reviews.
+func asksOnly(apiVersion string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group == "authorization.k8s.io" || group == "authentication.k8s.io"
+}
+
+func checkMetadata(obj map[string]any, nameless bool) (dropped []string, err error) {
 	meta, ok := obj["metadata"].(map[string]any)
 	if !ok && obj["metadata"] != nil {
 		return nil, fmt.Errorf("metadata is a %s, not a mapping", typeName(obj["metadata"]))
@@ -114,7 +120,7 @@ func checkMetadata(obj map[string]any) (dropped []string, err error) {
 		}
 		found = found || field != "namespace" && value != ""
 	}
-	if !found {
+	if !found && !nameless {
 		return nil, errors.New("metadata.name is missing")
 	}
 	for _, field := range []string{"labels", "annotations"} {
