@@ -17,6 +17,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
+	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 )
 
@@ -27,14 +28,44 @@ const (
 	backgroundFinalizer = CascadeFinalizer + "/background"
 )
 
-// delete is a sync to an empty desired set: what the application owns goes, in the reverse order of waves, then the
-// finalizer. What is kept by its own annotations, by another application or by being a definition stays.
+// OrphanAnnotation with the value "true" on an Application that is being deleted lets it go at once: its objects stay, and no
+// hook is run. It is the way out when its cluster, its project or its source is gone.
+const OrphanAnnotation = "lockstep.dev/orphan"
+
+// delete takes an application away, one finalizer after the other: hooks before, the objects, hooks after.
 func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Application) error {
-	finalizer := cascade(app)
-	if finalizer == "" {
+	own := ownFinalizers(app)
+	if len(own) == 0 {
 		return nil
 	}
-	l := &look{app: app, set: &desiredSet{byKey: map[manifest.Key]int{}}, prune: true}
+	if app.Annotations[OrphanAnnotation] == "true" {
+		e.log.Info("objects are left behind, as the annotation asks", "application", st.key, "annotation", OrphanAnnotation)
+		return e.release(ctx, st, app, own...)
+	}
+	rules, found := e.projects.rules(projectOf(app))
+	if !found {
+		return e.blocked(ctx, st, app, fmt.Errorf("spec.project: project %s does not exist", projectOf(app)))
+	}
+	if err := destination(app.Spec.Destination); err != nil {
+		return e.blocked(ctx, st, app, err)
+	}
+	l := &look{app: app, rules: rules, prune: true}
+	switch {
+	case slices.Contains(own, preDeleteFinalizer):
+		return e.deletionHooks(ctx, st, l, plan.PreDelete)
+	case cascade(app) != "":
+		return e.cascade(ctx, st, l)
+	case slices.Contains(own, postDeleteFinalizer):
+		return e.deletionHooks(ctx, st, l, plan.PostDelete)
+	}
+	return e.release(ctx, st, app, own...) // Argo CD's clean-ups: the hooks were cleaned up with their phase
+}
+
+// cascade is a sync to an empty desired set: what the application owns goes, in the reverse order of waves, then the
+// finalizer. What is kept by its own annotations, by its project, by another application or by being a definition stays.
+func (e *Engine) cascade(ctx context.Context, st *state, l *look) error {
+	app, finalizer := l.app, cascade(l.app)
+	l.set = &desiredSet{byKey: map[manifest.Key]int{}}
 	for _, gk := range kindsInUse(app, l.set) {
 		// Of a kind that is not served there is nothing to delete.
 		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrNotWatchable) {
@@ -53,7 +84,7 @@ func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Applicatio
 	if finalizer == backgroundFinalizer {
 		opts["PrunePropagationPolicy=background"] = true
 	}
-	l.extras = slices.DeleteFunc(l.extras, func(x cluster.Live) bool { return staysBehind(app, x) })
+	l.extras = slices.DeleteFunc(l.extras, func(x cluster.Live) bool { return staysBehind(app, x) || l.forbids(x) })
 	if keys := unconfirmed(l.extras, app); len(keys) > 0 {
 		return e.blocked(ctx, st, app, &waitsForPerson{confirmation("delete", keys)})
 	}
@@ -103,6 +134,16 @@ func cascade(app *v1alpha1.Application) string {
 	return ""
 }
 
+// forbids tells that the project does not let the application touch an object any more.
+func (l *look) forbids(x cluster.Live) bool {
+	gk := metav1.GroupKind{Group: x.Key.Group, Kind: x.Key.Kind}
+	if l.rules.Kind(gk, x.Key.Name, x.Key.Namespace != "") != nil {
+		return true
+	}
+	here := project.Cluster{Server: InClusterServer, Name: InClusterName}
+	return x.Key.Namespace != "" && l.rules.Destination(here, x.Key.Namespace) != nil
+}
+
 // staysBehind are objects that no deletion of an application takes: definitions, for everything of their kind would go
 // with them, and what says so itself.
 func staysBehind(app *v1alpha1.Application, x cluster.Live) bool {
@@ -143,7 +184,7 @@ func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Applicati
 	status.Conditions = assess.Conditions(app.Status.Conditions, assess.Evaluated{
 		Types: []v1alpha1.ApplicationConditionType{v1alpha1.ConditionDeletionError},
 		Conditions: []v1alpha1.ApplicationCondition{{Type: v1alpha1.ConditionDeletionError,
-			Message: oneLine(cause.Error() + "; to leave the objects behind, remove the finalizer " + cascade(app))}},
+			Message: oneLine(cause.Error() + "; to let the application go and leave its objects behind, set its annotation " + OrphanAnnotation + " to true")}},
 	}, metav1.NewTime(e.opts.Now().Truncate(time.Second)))
 	patch, err := statusPatch(app, status, false, false)
 	if err == nil && patch != nil {
@@ -156,11 +197,17 @@ func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Applicati
 	return cause
 }
 
-func (e *Engine) release(ctx context.Context, st *state, app *v1alpha1.Application, finalizer string) error {
-	left := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == finalizer })
+// release takes finalizers off.
+func (e *Engine) release(ctx context.Context, st *state, app *v1alpha1.Application, finalizers ...string) error {
+	left := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return slices.Contains(finalizers, f) })
+	return e.setFinalizers(ctx, st, app, left)
+}
+
+func (e *Engine) setFinalizers(ctx context.Context, st *state, app *v1alpha1.Application, left []string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "resourceVersion": app.ResourceVersion}})
 	if err != nil {
 		return fmt.Errorf("application %s: finalizers: %w", app.Name, err)
 	}
+	e.queue.Add(st.key, queue.People) // what is next
 	return e.write(ctx, st.key, app, patch)
 }

@@ -87,6 +87,9 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 		return ctx.Err()
 	}
 	e.judged(appKey, l.unrendered())
+	if changed, err := e.hookFinalizers(ctx, st, l); changed || err != nil {
+		return err // the change wakes the application again
+	}
 	outcome, err := e.operate(ctx, st, l)
 	if err != nil {
 		return err
@@ -257,6 +260,17 @@ func (e *Engine) check(l *look) error {
 		return errors.New("spec.source: is missing; name a repository and a path or chart")
 	}
 	d := spec.Destination
+	if err := destination(d); err != nil {
+		return err
+	}
+	if err := rules.Destination(project.Cluster{Server: InClusterServer, Name: InClusterName}, d.Namespace); err != nil {
+		return fmt.Errorf("spec.destination: %w", err)
+	}
+	return nil
+}
+
+// destination says why the destination can not be reached.
+func destination(d v1alpha1.ApplicationDestination) error {
 	switch {
 	case d.Server == "" && d.Name == "":
 		return errors.New("spec.destination: server or name is missing")
@@ -266,9 +280,6 @@ func (e *Engine) check(l *look) error {
 		return fmt.Errorf("spec.destination.name: cluster %s is not known; known is %s", d.Name, InClusterName)
 	case d.Server != "" && trimSlash(d.Server) != InClusterServer:
 		return fmt.Errorf("spec.destination.server: cluster %s is not known; known is %s", d.Server, InClusterServer)
-	}
-	if err := rules.Destination(project.Cluster{Server: InClusterServer, Name: InClusterName}, d.Namespace); err != nil {
-		return fmt.Errorf("spec.destination: %w", err)
 	}
 	return nil
 }

@@ -80,11 +80,5 @@ func unsupported(app *v1alpha1.Application, set *desiredSet) []v1alpha1.Applicat
 			}
 		}
 	}
-	for i := range set.hooks {
-		phases := plan.HookPhases(set.hooks[i].GetAnnotations(), true)
-		if slices.Contains(phases, plan.PreDelete) || slices.Contains(phases, plan.PostDelete) {
-			tell("%s: hooks of PreDelete and PostDelete are not run by this version", set.hooks[i].key)
-		}
-	}
 	return out
 }

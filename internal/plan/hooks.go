@@ -142,3 +142,15 @@ func hookTasks(hooks []Desired, opts Options) []Task {
 	}
 	return tasks
 }
+
+// DeletionHooks orders the hooks of a phase outside of syncs, PreDelete or PostDelete, by wave.
+func DeletionHooks(hooks []Desired, phase Phase) []Step {
+	var tasks []Task
+	for i := range hooks {
+		h := &hooks[i]
+		if slices.Contains(HookPhases(h.GetAnnotations(), false), phase) {
+			tasks = append(tasks, Task{Action: RunHook, Key: h.Key(), Object: &h.Object, Phase: phase, Wave: Wave(h.GetAnnotations()), Index: i})
+		}
+	}
+	return arrange(tasks)
+}
