@@ -77,6 +77,12 @@ func inheritKind(list, item map[string]any) {
 	item["kind"], item["apiVersion"] = kind, list["apiVersion"]
 }
 
+// Check says what keeps obj from being a Kubernetes object, as Parse would. Null labels and annotations are dropped.
+func Check(obj map[string]any) error {
+	_, err := check(obj)
+	return err
+}
+
 // check says what keeps obj from being a Kubernetes object. It drops null labels and annotations and returns their paths.
 func check(obj map[string]any) (dropped []string, err error) {
 	if obj["apiVersion"] == nil && obj["kind"] == nil {

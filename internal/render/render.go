@@ -22,18 +22,56 @@ var ErrPluginsOff = errors.New("spec.source.plugin: config management plugins ar
 // Render renders a source with the tool that its spec names, or that its files call for. Overrides in .argocd-source.yaml and
 // .argocd-source-<application>.yaml in the source's folder are laid over the spec first.
 func Render(ctx context.Context, in job.Input) (job.Output, error) {
-	if err := checkPath(in.Tree, in.Path); err != nil {
+	c, err := Choose(in)
+	if err != nil {
 		return job.Output{}, err
+	}
+	out, err := Run(ctx, c.Tool, c.Input)
+	return c.Finish(out), err
+}
+
+// Choice is a source with everything decided that comes before its tool runs.
+type Choice struct {
+	// Tool renders the source. It is never Plugin.
+	Tool v1alpha1.ApplicationSourceType
+	// Input has the overrides merged in.
+	Input    job.Input
+	warnings []string
+}
+
+// Choose finds the tool for a source. It reads a few small files as data and runs nothing that they could steer.
+func Choose(in job.Input) (Choice, error) {
+	if err := checkPath(in.Tree, in.Path); err != nil {
+		return Choice{}, err
 	}
 	source, warnings, err := withOverrides(in)
 	if err != nil {
-		return job.Output{}, err
+		return Choice{}, err
 	}
 	in.Source = source
 	tool, err := toolOf(in)
 	if err != nil {
-		return job.Output{}, err
+		return Choice{}, err
 	}
+	if tool == v1alpha1.SourceTypePlugin {
+		return Choice{}, ErrPluginsOff
+	}
+	return Choice{Tool: tool, Input: in, warnings: warnings}, nil
+}
+
+// Plain tells whether the source is data alone: a folder of YAML and JSON, which is parsed and runs nothing.
+func (c Choice) Plain() bool {
+	return c.Tool == v1alpha1.SourceTypeDirectory && directory.Plain(c.Input)
+}
+
+// Finish adds to what the tool gave what was found before it ran.
+func (c Choice) Finish(out job.Output) job.Output {
+	out.Warnings = append(c.warnings, out.Warnings...)
+	return out
+}
+
+// Run renders with the tool that Choose found, within the bounds of a rendering; twice where templates make things up.
+func Run(ctx context.Context, tool v1alpha1.ApplicationSourceType, in job.Input) (job.Output, error) {
 	out, err := run(ctx, tool, in)
 	if err != nil {
 		return job.Output{}, err
@@ -47,8 +85,7 @@ func Render(ctx context.Context, in job.Input) (job.Output, error) {
 		out.Generated, remarks = generated(out, again)
 		out.Warnings = append(out.Warnings, remarks...)
 	}
-	out.Warnings = append(warnings, out.Warnings...)
-	if err := checkBounds(in.Path, out.Objects); err != nil {
+	if err := CheckBounds(in.Path, out.Objects); err != nil {
 		return job.Output{}, err
 	}
 	return out, nil
@@ -60,8 +97,6 @@ func run(ctx context.Context, tool v1alpha1.ApplicationSourceType, in job.Input)
 		return helm.Render(ctx, in)
 	case v1alpha1.SourceTypeKustomize:
 		return kustomize.Render(ctx, in, chartRenderer(in))
-	case v1alpha1.SourceTypePlugin:
-		return job.Output{}, ErrPluginsOff
 	}
 	return directory.Render(ctx, in)
 }
@@ -92,8 +127,8 @@ func toolOf(in job.Input) (v1alpha1.ApplicationSourceType, error) {
 	return "", fmt.Errorf("spec.source: %s are both set, but a source has one tool: keep one of them", strings.Join(fields, " and "))
 }
 
-// checkBounds holds for every renderer.
-func checkBounds(at string, objects []manifest.Object) error {
+// CheckBounds tells whether objects, rendered at a path, are within what an application may have.
+func CheckBounds(at string, objects []manifest.Object) error {
 	if len(objects) > job.MaxObjects {
 		return &job.Error{File: at, Reason: fmt.Sprintf("renders to %d objects, more than the %d that are allowed", len(objects), job.MaxObjects)}
 	}

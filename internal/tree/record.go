@@ -151,17 +151,22 @@ func (v recorder) Stat(name string) (Entry, error) {
 
 func (v recorder) ReadFile(name string) ([]byte, error) {
 	data, err := v.base.ReadFile(name)
-	r := read{readFile, name}
 	if err != nil {
+		r := read{readFile, name}
 		v.set.note(r, answer(v.base, r), 0)
 		return nil, err
 	}
-	if e, serr := v.base.Stat(name); serr == nil && e.Hash != "" {
+	v.noteFile(name, data)
+	return data, nil
+}
+
+func (v recorder) noteFile(name string, data []byte) {
+	r := read{readFile, name}
+	if e, err := v.base.Stat(name); err == nil && e.Hash != "" {
 		v.set.note(r, e.Hash, len(data))
 	} else {
 		v.set.note(r, contentHash(data), len(data))
 	}
-	return data, nil
 }
 
 func (v recorder) ReadDir(name string) ([]Entry, error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
@@ -19,6 +20,9 @@ import (
 
 // skipMarker anywhere in a file leaves the file out.
 const skipMarker = "+argocd:skip-file-rendering"
+
+// jsonnetExt marks programs among the manifests.
+const jsonnetExt = ".jsonnet"
 
 // excludeHint is what helps with a file that is not meant for Kubernetes.
 const excludeHint = "if the file is meant for something else, exclude it with spec.source.directory.exclude"
@@ -50,6 +54,17 @@ func Render(ctx context.Context, in job.Input) (job.Output, error) {
 		}
 	}
 	return r.out, nil
+}
+
+// Plain tells whether the folder holds manifests alone and no Jsonnet, so that rendering it parses text and runs nothing. A
+// folder that can not be listed is plain: Render says why.
+func Plain(in job.Input) bool {
+	r := &renderer{in: in, tree: tree.Follow(in.Tree)}
+	if in.Source.Directory != nil {
+		r.opts = *in.Source.Directory
+	}
+	files, _ := r.list()
+	return !slices.ContainsFunc(files, func(name string) bool { return path.Ext(name) == jsonnetExt })
 }
 
 type renderer struct {
@@ -89,7 +104,7 @@ func (r *renderer) add(ctx context.Context, name string) error {
 }
 
 func (r *renderer) objects(ctx context.Context, name string, data []byte) ([]manifest.Object, []string, error) {
-	if path.Ext(name) == ".jsonnet" {
+	if path.Ext(name) == jsonnetExt {
 		return jsonnet.Render(ctx, name, jsonnet.Options{Tree: r.in.Tree, Dir: r.in.Path, Jsonnet: r.opts.Jsonnet, Env: r.in.Env})
 	}
 	objects, warnings, err := manifest.Parse(name, data, manifest.Options{MaxBytes: job.MaxRendered, MaxObjects: job.MaxObjects})

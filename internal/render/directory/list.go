@@ -86,7 +86,7 @@ func (r *renderer) isCandidate(base string) bool {
 		return false
 	}
 	switch path.Ext(base) {
-	case ".yaml", ".yml", ".json", ".jsonnet":
+	case ".yaml", ".yml", ".json", jsonnetExt:
 		return true
 	}
 	return r.opts.DisableExtensionFilter

@@ -22,6 +22,8 @@ type Input struct {
 	Path string
 	// Refs are the trees of the sources with a ref, by name without the dollar sign.
 	Refs map[string]tree.FS
+	// Project of the application. What was rendered for one project shares no process with another's.
+	Project string
 	// AppName is the application's name, the default name of a Helm release.
 	AppName string
 	// Namespace is the destination namespace.
@@ -124,6 +126,9 @@ const (
 	// MaxObjects is the number of objects of an application.
 	MaxObjects = 5000
 )
+
+// ErrInterrupted says that a rendering ended for a reason that does not lie in its source: tried again, it may go through.
+var ErrInterrupted = errors.New("the rendering was interrupted")
 
 // Error is a rendering error with its place in the source.
 type Error struct {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,4 +80,26 @@ func (p Path) Set(root, value any) bool {
 		}
 	}
 	return false
+}
+
+// UnmarshalJSON reads what json.Marshal writes: places in lists are int again.
+func (p *Path) UnmarshalJSON(data []byte) error {
+	var steps []json.RawMessage
+	if err := json.Unmarshal(data, &steps); err != nil {
+		return err
+	}
+	*p = make(Path, len(steps))
+	for i, step := range steps {
+		var name string
+		if json.Unmarshal(step, &name) == nil {
+			(*p)[i] = name
+			continue
+		}
+		var index int
+		if err := json.Unmarshal(step, &index); err != nil {
+			return err
+		}
+		(*p)[i] = index
+	}
+	return nil
 }
