@@ -31,7 +31,8 @@ func layers() []layer {
 			"internal/plan", "internal/apply", "internal/health", "internal/cause", "internal/assess", "internal/install",
 		}},
 		{name: "values", siblings: true, roots: []string{
-			"internal/tree", "internal/manifest", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "api",
+			"internal/tree", "internal/manifest", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "internal/sandbox",
+			"api",
 		}},
 	}
 }
