@@ -13,12 +13,14 @@ import (
 
 	"github.com/lockstep-cd/lockstep/internal/app"
 	"github.com/lockstep-cd/lockstep/internal/cli"
+	"github.com/lockstep-cd/lockstep/internal/render/worker"
 )
 
 // version is set by the linker, from git describe. It is the only variable of its kind: the linker can not set others.
 var version = "dev"
 
 func main() {
+	worker.Branch(nil) // before anything is opened or started
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)              // a second signal ends the process at once
 	app.Bridge(slog.New(slog.DiscardHandler)) // what libraries say on their own is no output of a command; serve logs it

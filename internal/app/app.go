@@ -19,6 +19,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/internal/engine"
 	"github.com/lockstep-cd/lockstep/internal/lease"
+	"github.com/lockstep-cd/lockstep/internal/render/pool"
 	"github.com/lockstep-cd/lockstep/internal/server"
 )
 
@@ -33,8 +34,9 @@ type App struct {
 	lease   *lease.Lease
 	server  *server.Server
 
-	// data is there from Start on.
-	data *data
+	// workers and data are there from Start on.
+	workers *pool.Pool
+	data    *data
 	// engine is there while this process holds the lease and the first lists are in.
 	engine   atomic.Pointer[engine.Engine]
 	stopping atomic.Bool
@@ -78,23 +80,28 @@ func New(o Options) (*App, error) {
 
 // Start starts the parts, in an order that has its reasons:
 //
-//  1. the data directory, which keeps a second process out before others can see this one;
-//  2. the HTTP server, so that a process that waits for the cluster or for the lease can say so;
-//  3. a look whether the cluster knows our kinds, the one mistake that waiting does not mend;
-//  4. the lease and then the engine, in the background: nothing is written before the lease is held.
+//  1. a worker, which shows that there is a sandbox to render in;
+//  2. the data directory, which keeps a second process out before others can see this one;
+//  3. the HTTP server, so that a process that waits for the cluster or for the lease can say so;
+//  4. a look whether the cluster knows our kinds, the one mistake that waiting does not mend;
+//  5. the lease and then the engine, in the background: nothing is written before the lease is held.
 //
 // When it returns an error nothing runs any more. Otherwise Stop must be called. ctx bounds the start, not the running.
 func (a *App) Start(ctx context.Context) error {
 	var err error
+	if a.workers, err = pool.New(ctx, pool.Options{AllowUnsandboxed: a.opts.Work.AllowUnsandboxed, Log: a.opts.Log.With("component", "render")}); err != nil {
+		return err
+	}
 	if a.data, err = openData(a.opts); err != nil {
+		a.workers.Close()
 		return err
 	}
 	if err := a.server.Start(ctx); err != nil {
-		return errors.Join(err, a.data.close())
+		return errors.Join(err, a.release())
 	}
 	a.log.Info("serving", "address", a.server.Addr(), "namespace", a.opts.Namespace, "version", a.opts.Version)
 	if err := a.installed(ctx); err != nil && !errors.Is(err, errAway) {
-		return errors.Join(err, a.server.Stop(ctx), a.data.close())
+		return errors.Join(err, a.server.Stop(ctx), a.release())
 	}
 	// The work outlives the start; it ends with Stop.
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -127,7 +134,7 @@ func (a *App) Stop(ctx context.Context) error {
 		return errors.Join(errors.New("stopping took too long; what was under way is cut off"), a.server.Stop(ctx))
 	}
 	a.running.Wait()
-	err := errors.Join(a.err, a.server.Stop(ctx), a.data.close())
+	err := errors.Join(a.err, a.server.Stop(ctx), a.release())
 	a.log.Info("stopped")
 	return err
 }
@@ -151,6 +158,12 @@ func (a *App) Run(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.opts.StopWithin)
 	defer cancel()
 	return a.Stop(bounded)
+}
+
+// release ends the workers and gives the data directory free.
+func (a *App) release() error {
+	a.workers.Close()
+	return a.data.close()
 }
 
 func buildInfo(version string) prometheus.Collector {

@@ -20,10 +20,14 @@ import (
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/app"
 	"github.com/lockstep-cd/lockstep/internal/install"
+	"github.com/lockstep-cd/lockstep/internal/render/worker"
 	"github.com/lockstep-cd/lockstep/test/env"
 )
 
-func TestMain(m *testing.M) { os.Exit(env.Main(m)) }
+func TestMain(m *testing.M) {
+	worker.Branch(nil)
+	os.Exit(env.Main(m))
+}
 
 const patience = 90 * time.Second
 

@@ -61,6 +61,8 @@ type SourceOptions struct {
 type WorkOptions struct {
 	// Workers is the number of applications worked on at a time, up to 1000; default 16.
 	Workers int
+	// AllowUnsandboxed renders where no sandbox can be built, for sources that are all trusted.
+	AllowUnsandboxed bool
 }
 
 // completed gives the options with their defaults, checked: nothing has been started or written when one is wrong.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/engine"
-	"github.com/lockstep-cd/lockstep/internal/render"
 	"github.com/lockstep-cd/lockstep/internal/repository"
 )
 
@@ -50,7 +49,7 @@ func (a *App) work(ctx context.Context) error {
 func (a *App) runEngine(ctx context.Context) error {
 	e, err := engine.New(engine.Options{
 		REST: a.opts.REST, Namespace: a.opts.Namespace, Records: a.data.records, Key: a.data.key, Workers: a.opts.Work.Workers,
-		Repositories: repository.NewSet(), Sources: &engine.Sources{Git: a.data.git, Charts: a.data.charts}, Render: render.Render,
+		Repositories: repository.NewSet(), Sources: &engine.Sources{Git: a.data.git, Charts: a.data.charts}, Render: a.workers.Render,
 		PollInterval: a.opts.Sources.PollInterval, Metrics: a.counted, Log: a.opts.Log.With("component", "engine"),
 	})
 	if err != nil {

@@ -20,10 +20,14 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/client"
 	"github.com/lockstep-cd/lockstep/internal/client/direct"
 	"github.com/lockstep-cd/lockstep/internal/install"
+	"github.com/lockstep-cd/lockstep/internal/render/worker"
 	"github.com/lockstep-cd/lockstep/test/env"
 )
 
-func TestMain(m *testing.M) { os.Exit(env.Main(m)) }
+func TestMain(m *testing.M) {
+	worker.Branch(nil)
+	os.Exit(env.Main(m))
+}
 
 // now is the clock of every command in tests.
 func now() time.Time { return time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC) }

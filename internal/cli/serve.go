@@ -20,6 +20,7 @@ type serveFlags struct {
 	listen   string
 	identity string
 	workers  int
+	unboxed  bool
 	sources  sourceRules
 	log      logFlags
 }
@@ -63,6 +64,7 @@ func (f *serveFlags) bind(cmd *cobra.Command, sh *shell) {
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the HTTP server; port 0 takes a free one")
 	flags.StringVar(&f.identity, "identity", "", "stable name of this process in the lease (default the host's name)")
 	flags.IntVar(&f.workers, "workers", 16, "applications worked on at a time, up to 1000")
+	flags.BoolVar(&f.unboxed, "allow-unsandboxed", false, "render where the kernel has no Landlock or no seccomp, for sources that are all trusted")
 	flags.DurationVar(&f.sources.poll, "poll-interval", 2*time.Minute, "how often each repository is asked what it has, from 1s on")
 	flags.StringArrayVar(&f.sources.localRoots, "local-repositories", nil, "folder below which file URLs and paths are repositories; can be repeated")
 	flags.BoolVar(&f.sources.allowLoopback, "allow-loopback", false, "let charts and files be fetched from loopback addresses, for demos and tests")
@@ -86,7 +88,7 @@ func (sh *shell) serve(ctx context.Context, f *serveFlags) error {
 		REST: config, Namespace: f.namespace, DataDir: f.dataDir, Listen: f.listen,
 		Lease:   app.LeaseOptions{Identity: f.identity},
 		Sources: app.SourceOptions{PollInterval: f.sources.poll, LocalRoots: f.sources.localRoots, AllowLoopback: f.sources.allowLoopback},
-		Work:    app.WorkOptions{Workers: f.workers},
+		Work:    app.WorkOptions{Workers: f.workers, AllowUnsandboxed: f.unboxed},
 		Version: sh.Version, Log: logger,
 	})
 	if err != nil {

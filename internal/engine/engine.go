@@ -30,7 +30,7 @@ type Options struct {
 	Namespace string
 	// Sources opens repositories and charts.
 	Sources *Sources
-	// Render renders each source.
+	// Render renders each source, apart from this process: sources are not trusted.
 	Render Renderer
 	// Repositories are the credentials by Secret; the engine fills it.
 	Repositories *repository.Set

@@ -29,13 +29,17 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/git"
 	"github.com/lockstep-cd/lockstep/internal/install"
 	"github.com/lockstep-cd/lockstep/internal/record"
-	"github.com/lockstep-cd/lockstep/internal/render"
+	"github.com/lockstep-cd/lockstep/internal/render/pool"
+	"github.com/lockstep-cd/lockstep/internal/render/worker"
 	"github.com/lockstep-cd/lockstep/internal/repository"
 	"github.com/lockstep-cd/lockstep/test/env"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
 )
 
-func TestMain(m *testing.M) { os.Exit(env.Main(m)) }
+func TestMain(m *testing.M) {
+	worker.Branch(nil)
+	os.Exit(env.Main(m))
+}
 
 // world is one engine with a control-plane namespace, a destination namespace and a git server of its own.
 type world struct {
@@ -46,6 +50,7 @@ type world struct {
 	dest    string // namespace of what they declare
 	git     *gitserver.Server
 	data    string
+	workers *pool.Pool
 	engine  *engine.Engine
 	stores  func()
 	metrics *prometheus.Registry
@@ -113,10 +118,13 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if w.workers, err = pool.New(context.Background(), pool.Options{Log: log}); err != nil {
+		w.t.Fatal(err)
+	}
 	w.metrics = prometheus.NewRegistry()
 	w.engine, err = engine.New(engine.Options{
 		REST: unlimited(w.cluster.REST()), Namespace: w.control, Repositories: repositories, Records: records,
-		Sources: &engine.Sources{Git: store, Charts: charts, Repositories: repositories}, Render: render.Render, Key: bytes.Repeat([]byte{7}, 32),
+		Sources: &engine.Sources{Git: store, Charts: charts, Repositories: repositories}, Render: w.workers.Render, Key: bytes.Repeat([]byte{7}, 32),
 		PollInterval: time.Second, Metrics: engine.NewMetrics(w.metrics), Log: log,
 	})
 	if err != nil {
@@ -125,7 +133,10 @@ func (w *world) start() {
 	if err := w.engine.Start(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
-	w.stores = func() { _ = store.Close() }
+	w.stores = func() {
+		w.workers.Close()
+		_ = store.Close()
+	}
 }
 
 func (w *world) stop() {

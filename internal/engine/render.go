@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -254,13 +255,16 @@ func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, re
 		path = clean
 	}
 	in := job.Input{
-		Source: s.source, Tree: view, Path: path, Refs: refs, AppName: r.app.Name, Namespace: r.app.Spec.Destination.Namespace,
+		Source: s.source, Tree: view, Path: path, Refs: refs, Project: projectOf(r.app), AppName: r.app.Name, Namespace: r.app.Spec.Destination.Namespace,
 		Capabilities: r.caps, Env: buildEnv(r, s), Fetch: &fetcher{chain: c, request: r, part: &p},
 	}
 	started := time.Now()
 	result, err := guarded(ctx, c.tool, in)
 	c.metrics.rendered(time.Since(started), err)
 	if err != nil {
+		if errors.Is(err, job.ErrInterrupted) {
+			r.note(err) // its source is not at fault
+		}
 		return err
 	}
 	for j := range result.Objects {
