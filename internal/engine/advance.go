@@ -68,6 +68,10 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 		list = steps.OnFail
 	}
 	for i, step := range list {
+		if i > 0 && e.superseded(st, l) { // since a hook has ended
+			e.queue.Add(st.key, queue.Commits)
+			return outcome{state: r.state(t, v1alpha1.OperationRunning, "gives way to a newer commit")}, nil
+		}
 		waits, failure, err := e.step(ctx, st, t, step, opts, i+1 < len(list))
 		switch {
 		case err != nil:
@@ -77,7 +81,7 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 		}
 		r.trouble = trouble{}
 		if waits != "" {
-			return outcome{state: r.state(t, v1alpha1.OperationRunning, waits)}, nil
+			return e.waiting(st, t, waits), nil
 		}
 	}
 	if r.failing != "" {
@@ -87,7 +91,7 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 		held = confirmation("prune", steps.Unconfirmed)
 	}
 	if held != "" {
-		return outcome{state: r.state(t, v1alpha1.OperationRunning, held)}, nil
+		return e.waiting(st, t, held), nil
 	}
 	e.cleanHooks(ctx, st, t, plan.HookSucceeded, false)
 	if t != l { // what the spec asks for is compared again with what is now in the cluster

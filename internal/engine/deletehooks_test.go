@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/engine"
@@ -55,12 +56,12 @@ func TestDeletionHooks(t *testing.T) {
 	if list, err := jobs.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
 		t.Fatalf("hooks of a deletion ran in a sync: %v", err)
 	}
-	made := map[string]int{}
-	events, err := jobs.Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer events.Stop()
+	made := w.follow("batch/v1", "jobs", func(ev watch.Event, u *unstructured.Unstructured) string {
+		if ev.Type == watch.Added {
+			return u.GetName()
+		}
+		return ""
+	})
 	w.delete("d")
 	w.until("before runs", func() (string, bool) {
 		_, err := jobs.Get(t.Context(), "before", metav1.GetOptions{})
@@ -87,13 +88,9 @@ func TestDeletionHooks(t *testing.T) {
 	if done == "" || after.GetCreationTimestamp().UTC().Format("2006-01-02T15:04:05Z") < done {
 		t.Errorf("before ended at %q, after was made at %s", done, after.GetCreationTimestamp())
 	}
-	for len(events.ResultChan()) > 0 {
-		if ev := <-events.ResultChan(); ev.Type == "ADDED" {
-			made[ev.Object.(*unstructured.Unstructured).GetName()]++
-		}
-	}
-	if made["before"] > 1 || made["after"] > 1 {
-		t.Errorf("made %v", made)
+	w.until("both hooks were seen", func() (string, bool) { return fmt.Sprint(made()), len(made()) >= 2 })
+	if got := made(); !slices.Equal(got, []string{"before", "after"}) {
+		t.Errorf("made %v", got)
 	}
 }
 

@@ -56,6 +56,9 @@ func (p preparation) prepare(r *rendering) (*desiredSet, error) {
 			return nil, err
 		}
 		if isHook(d.Object.Unstructured) {
+			if _, err := deadline(&d); err != nil && d.problem == nil {
+				d.problem = at(o, err)
+			}
 			set.hooks = append(set.hooks, d)
 			continue
 		}

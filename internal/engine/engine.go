@@ -42,6 +42,8 @@ type Options struct {
 	Workers int
 	// PollInterval is how often each repository is asked for its refs; default 2 minutes.
 	PollInterval time.Duration
+	// WaitNote is after how long a sync that waits says since when; default 15 minutes.
+	WaitNote time.Duration
 	// Metrics count what happens; see NewMetrics.
 	Metrics *Metrics
 	// Log takes what operators should know.
@@ -83,6 +85,9 @@ func New(o Options) (*Engine, error) {
 	}
 	if o.PollInterval == 0 {
 		o.PollInterval = 2 * time.Minute
+	}
+	if o.WaitNote == 0 {
+		o.WaitNote = 15 * time.Minute
 	}
 	if o.Now == nil {
 		o.Now = time.Now

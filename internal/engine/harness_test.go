@@ -55,6 +55,8 @@ type world struct {
 	stores  func()
 	metrics *prometheus.Registry
 	log     *syncBuffer
+	// tune changes the engine's options at the next start.
+	tune func(*engine.Options)
 }
 
 // newWorld starts everything; the engine polls fast, so that tests need no webhook.
@@ -122,11 +124,15 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	w.metrics = prometheus.NewRegistry()
-	w.engine, err = engine.New(engine.Options{
+	o := engine.Options{
 		REST: unlimited(w.cluster.REST()), Namespace: w.control, Repositories: repositories, Records: records,
 		Sources: &engine.Sources{Git: store, Charts: charts, Repositories: repositories}, Render: w.workers.Render, Key: bytes.Repeat([]byte{7}, 32),
 		PollInterval: time.Second, Metrics: engine.NewMetrics(w.metrics), Log: log,
-	})
+	}
+	if w.tune != nil {
+		w.tune(&o)
+	}
+	w.engine, err = engine.New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

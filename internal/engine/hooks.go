@@ -118,6 +118,16 @@ func (e *Engine) hook(ctx context.Context, st *state, l *look, t plan.Task) (hoo
 		if !phase.Completed() && wasSeen { // it ended and is being deleted by now
 			phase, message = seen.phase, seen.message
 		}
+		if !phase.Completed() {
+			limit, late, err := e.overdue(ctx, st, d, key)
+			if err == nil && late {
+				phase, message = v1alpha1.OperationFailed, fmt.Sprintf("did not end within its deadline of %s", limit)
+				err = e.removeHook(ctx, live)
+			}
+			if err != nil {
+				return hookRun{}, err
+			}
+		}
 		r.noteHook(at, d, phase, message)
 	case known != nil && wasSeen:
 		r.noteHook(at, d, seen.phase, seen.message)

@@ -71,8 +71,10 @@ func (e *Engine) operate(ctx context.Context, st *state, l *look) (outcome, erro
 		e.cleanHooks(ctx, st, l, plan.HookFailed, true)
 		return e.finish(st, l, v1alpha1.OperationFailed, "operation was terminated on request"), nil
 	case st.running != nil && l.app.Operation == nil && e.superseded(st, l):
-		e.log.Info("sync superseded", "application", st.key)
-		st.running = nil
+		if l.app.Annotations[SupersedeAnnotation] == "at-once" {
+			e.cleanHooks(ctx, st, l, plan.HookFailed, true)
+		}
+		e.supersede(st, l)
 	case st.running == nil && l.app.Operation != nil:
 		st.running = newRunning(*l.app.Operation, e.opts.Now())
 		st.running.request = l.app.Operation
@@ -124,13 +126,6 @@ func newRunning(op v1alpha1.Operation, now time.Time) *running {
 	}
 }
 
-// superseded tells that an automated sync waits while its source renders to something else by now.
-func (e *Engine) superseded(st *state, l *look) bool {
-	r := st.running
-	return r.op.InitiatedBy.Automated && l.compared() && r.op.Sync.Revision != "" && st.attempted != "" &&
-		st.attempted != l.rendering.digest
-}
-
 // begin starts an automated sync where one is due.
 func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 	if !l.compared() {
@@ -153,6 +148,7 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 	switch act {
 	case plan.SyncAll:
 		st.running = newRunning(e.automatic(l, nil), e.opts.Now())
+		st.noteSuperseded()
 		st.attempted = l.rendering.digest
 		return true
 	case plan.Heal:
@@ -296,6 +292,9 @@ func (e *Engine) finish(st *state, l *look, phase v1alpha1.OperationPhase, messa
 	if phase == v1alpha1.OperationSucceeded && !r.selective && !r.op.Sync.DryRun && l.compared() {
 		out.deployed = deployment(l, r, now)
 		st.attempted = l.rendering.digest
+	}
+	if phase != v1alpha1.OperationSucceeded {
+		e.queue.Add(st.key, queue.Commits) // the source may have moved on meanwhile
 	}
 	e.opts.Metrics.synced(string(phase))
 	e.announce(l.app, r, phase, message)

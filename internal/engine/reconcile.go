@@ -253,6 +253,9 @@ func (e *Engine) check(l *look) error {
 	if err := e.circular(l.app); err != nil {
 		return err
 	}
+	if err := validSupersede(l.app); err != nil {
+		return err
+	}
 	if err := rules.Enforceable(); err != nil {
 		return fmt.Errorf("spec.project: %w", err)
 	}

@@ -40,6 +40,8 @@ type state struct {
 	heals map[manifest.Key]heal
 	// attempted is the digest of the rendering that the last whole sync tried; empty when that is not known.
 	attempted string
+	// superseded is how many syncs in a row were, for the one that follows.
+	superseded int
 	// running is the operation under way.
 	running *running
 	// revisionDue is when a compared revision that changed alone is written.
