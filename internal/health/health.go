@@ -1,6 +1,6 @@
 // Package health owns the question whether one object is well: a pure function from the object to a status and one
 // sentence. One file per kind of Kubernetes; custom resources have package table; what neither knows is read by its
-// conditions. Package lua holds the scripts with which people overrule all of them.
+// conditions. Packages lua and cel hold the scripts and expressions with which people overrule all of them.
 //
 // The sentence stays the same as long as the cause does: it holds no counters, times or generated names. An object whose
 // status belongs to an older generation is never Healthy.

@@ -19,6 +19,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/health"
 	"github.com/lockstep-cd/lockstep/internal/steady"
 )
 
@@ -97,12 +98,6 @@ func (s *Script) Health(ctx context.Context, object map[string]any) (v1alpha1.He
 	if status == "" && answer.RawGetString("message") == gopher.LNil {
 		return v1alpha1.HealthStatus{}, false, nil
 	}
-	code := v1alpha1.HealthStatusCode(status)
-	switch code {
-	case v1alpha1.HealthHealthy, v1alpha1.HealthProgressing, v1alpha1.HealthDegraded, v1alpha1.HealthSuspended, v1alpha1.HealthMissing, v1alpha1.HealthUnknown:
-	default:
-		return v1alpha1.HealthStatus{}, false, fmt.Errorf("%s: it returned the status %q; return Healthy, Progressing, Degraded, Suspended, Missing or Unknown", s.name, steady.Message(string(status)))
-	}
 	message := ""
 	switch m := answer.RawGetString("message").(type) {
 	case gopher.LString:
@@ -110,7 +105,11 @@ func (s *Script) Health(ctx context.Context, object map[string]any) (v1alpha1.He
 	case gopher.LNumber:
 		message = m.String()
 	}
-	return v1alpha1.HealthStatus{Status: code, Message: steady.Message(message)}, true, nil
+	result, err := health.Answer(string(status), message)
+	if err != nil {
+		return v1alpha1.HealthStatus{}, false, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return result, true, nil
 }
 
 // run is what the script returns.
