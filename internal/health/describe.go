@@ -28,7 +28,7 @@ Each object is Healthy, Progressing, Degraded, Suspended, Missing or Unknown, or
 knows the object first decides:
 
 1. An object that is being deleted is Progressing.
-2. Scripts in Lua, expressions in CEL and tables of your own. The parts are there (`internal/health/lua`, `cel` and `table`);
+2. Scripts in Lua, expressions in CEL and tables of your own. The parts are there (internal/health/lua, cel and table);
    settings do not lead to them yet.
 3. The rules of Kubernetes' own kinds, below.
 4. The rules of custom resources, below.
