@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/lockstep-cd/lockstep/internal/cli"
+	"github.com/lockstep-cd/lockstep/internal/render/worker"
 	"github.com/lockstep-cd/lockstep/test/env"
 )
 
 // TestMain is Lockstep, too: the tests start this binary again, so that what is killed and broken runs with the race
 // detector, and nothing has to be built beside it.
 func TestMain(m *testing.M) {
+	worker.Branch(nil) // and its workers
 	if os.Getenv(programVariable) == "" {
 		os.Exit(env.Main(m))
 	}
