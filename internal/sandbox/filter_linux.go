@@ -3,7 +3,7 @@
 package sandbox
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"slices"
 
@@ -38,7 +38,7 @@ func allowed() []string {
 func filter(Options) error {
 	info, err := arch.GetInfo("")
 	if err != nil {
-		return fmt.Errorf("%w: seccomp: %w", ErrUnsupported, err)
+		return lacks("seccomp: %v", err)
 	}
 	known := func(name string) bool { _, ok := info.SyscallNames[name]; return ok }
 	names := slices.DeleteFunc(allowed(), func(name string) bool { return !known(name) })
@@ -49,7 +49,7 @@ func filter(Options) error {
 	}}
 	err = seccomp.LoadFilter(seccomp.Filter{NoNewPrivs: true, Flag: seccomp.FilterFlagTSync, Policy: policy})
 	if err != nil {
-		return fmt.Errorf("%w: the kernel has no seccomp: Linux with CONFIG_SECCOMP_FILTER is needed: %w", ErrUnsupported, err)
+		return lacks("the kernel has no seccomp: Linux with CONFIG_SECCOMP_FILTER is needed (%v)", errors.Unwrap(err))
 	}
 	return nil
 }

@@ -3,7 +3,10 @@
 // and works on Linux only. It imports nothing of ours.
 package sandbox
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Options of the walls.
 type Options struct {
@@ -13,8 +16,16 @@ type Options struct {
 	BestEffort bool
 }
 
-// ErrUnsupported says that the system can not build a wall; the sentence names what it lacks.
+// ErrUnsupported is the kind of errors that say what the system lacks for a wall.
 var ErrUnsupported = errors.New("the sandbox can not be built here")
+
+// lack is an ErrUnsupported; its text is the whole sentence.
+type lack string
+
+func (l lack) Error() string        { return string(l) }
+func (l lack) Is(target error) bool { return target == ErrUnsupported }
+
+func lacks(format string, args ...any) error { return lack(fmt.Sprintf(format, args...)) }
 
 // Enter builds the walls around this process, all its threads and those to come, and tries them. It can not be undone.
 //

@@ -4,12 +4,12 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	"github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +28,7 @@ func closeOthers(Options) error {
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("%w: open files can not be listed: %w", ErrUnsupported, err)
+		return lacks("open files can not be listed: %v", err)
 	}
 	for _, e := range entries {
 		fd, err := strconv.Atoi(e.Name())
@@ -51,13 +51,13 @@ func limit(o Options) error {
 		// Not RLIMIT_AS: Go reserves address space that it does not use.
 		has, err := writableMemory()
 		if err != nil {
-			return fmt.Errorf("%w: memory can not be measured: %w", ErrUnsupported, err)
+			return lacks("memory can not be measured: %v", err)
 		}
 		limits[unix.RLIMIT_DATA] = uint64(has + o.Memory)
 	}
 	for resource, most := range limits {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
-			return fmt.Errorf("%w: limits can not be set: %w", ErrUnsupported, err)
+			return lacks("limits can not be set: %v", err)
 		}
 	}
 	return nil
@@ -81,7 +81,7 @@ func writableMemory() (int64, error) {
 // stepBack lets others have the processor first, and be spared when the machine is out of memory.
 func stepBack(Options) error {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
-		return fmt.Errorf("%w: oom_score_adj can not be set: %w", ErrUnsupported, err)
+		return lacks("oom_score_adj can not be set: %v", err)
 	}
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, nice) // of use, but no wall
 	return nil
@@ -89,14 +89,14 @@ func stepBack(Options) error {
 
 // closeFiles takes the file system and, where the kernel can, the network and signals to others away.
 func closeFiles(Options) error {
-	if err := landlock.V1.RestrictPaths(); err != nil {
-		return fmt.Errorf("%w: the kernel has no Landlock: Linux 5.13 or later is needed, with landlock in the list of CONFIG_LSM or lsm=: %w", ErrUnsupported, err)
+	if version, err := syscall.LandlockGetABIVersion(); err != nil || version < 1 {
+		return lacks("the kernel has no Landlock: Linux 5.13 or later is needed, with landlock in the list of CONFIG_LSM or lsm=")
 	}
 	if err := landlock.V11.BestEffort().Restrict(); err != nil {
-		return fmt.Errorf("%w: Landlock: %w", ErrUnsupported, err)
+		return lacks("Landlock: %v", err)
 	}
 	if opens() {
-		return fmt.Errorf("%w: Landlock closes nothing", ErrUnsupported)
+		return lacks("Landlock leaves the file system open")
 	}
 	return nil
 }
@@ -113,12 +113,12 @@ func opens() bool {
 // try goes against the walls: one that gives way is as good as none.
 func try(Options) error {
 	if opens() {
-		return fmt.Errorf("%w: the file system is still there", ErrUnsupported)
+		return lacks("the file system is still there")
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err == nil {
 		_ = unix.Close(fd)
-		return fmt.Errorf("%w: the network is still there", ErrUnsupported)
+		return lacks("the network is still there")
 	}
 	return nil
 }

@@ -132,23 +132,48 @@ func DecodeLocator(d *Decoder) (l job.Locator, err error) {
 
 // Fault is an error on its way: the text, what errors.Is knows about it, and a number by which the parent finds its own.
 type Fault struct {
-	Number          int
-	Text            string
-	Absent, Outside bool
+	Number int
+	Text   string
+	kinds  kindSet
+}
+
+// kindSet has a bit for each of the kinds that an error is of.
+type kindSet byte
+
+// kinds of errors that somebody asks for.
+func kinds() []error {
+	return []error{fs.ErrNotExist, tree.ErrOutside, job.ErrNoFetcher, fs.ErrInvalid}
+}
+
+func kindsOf(err error) kindSet {
+	var set kindSet
+	for i, kind := range kinds() {
+		if errors.Is(err, kind) {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+func (s kindSet) has(target error) bool {
+	for i, kind := range kinds() {
+		if target == kind { //nolint:errorlint // errors.Is has taken the chain apart already
+			return s&(1<<i) != 0
+		}
+	}
+	return false
 }
 
 // NewFault describes err.
 func NewFault(number int, err error) *Fault {
-	return &Fault{Number: number, Text: err.Error(), Absent: errors.Is(err, fs.ErrNotExist), Outside: errors.Is(err, tree.ErrOutside)}
+	return &Fault{Number: number, Text: err.Error(), kinds: kindsOf(err)}
 }
 
 // Error is the text of the original.
 func (f *Fault) Error() string { return f.Text }
 
 // Is tells what the original was.
-func (f *Fault) Is(target error) bool {
-	return f.Absent && target == fs.ErrNotExist || f.Outside && target == tree.ErrOutside
-}
+func (f *Fault) Is(target error) bool { return f.kinds.has(target) }
 
 // Reply answers a question or a fetch: one of its fields, or an error.
 type Reply struct {
@@ -163,25 +188,17 @@ type Reply struct {
 	Ahead Ahead
 }
 
-// The first byte of a reply tells whether it is an error, and of which kind.
+// The first byte of a reply tells whether it is an error.
 const (
-	found   byte = 0
-	faulty  byte = 1
-	absent  byte = 2
-	outside byte = 4
+	found  byte = 0
+	faulty byte = 1
 )
 
 // Encode implements a frame's body.
 func (r Reply) Encode(e *Encoder) error {
 	if f := r.Err; f != nil {
-		flags := faulty
-		if f.Absent {
-			flags |= absent
-		}
-		if f.Outside {
-			flags |= outside
-		}
-		e.octet(flags)
+		e.octet(faulty)
+		e.octet(byte(f.kinds))
 		e.number(f.Number)
 		e.text(f.Text)
 		return nil
@@ -198,8 +215,8 @@ func (r Reply) Encode(e *Encoder) error {
 
 // DecodeReply reads a Reply.
 func DecodeReply(d *Decoder) (r Reply, err error) {
-	if flags := d.octet(); flags != found {
-		r.Err = &Fault{Absent: flags&absent != 0, Outside: flags&outside != 0, Number: d.number(), Text: d.text()}
+	if d.octet() != found {
+		r.Err = &Fault{kinds: kindSet(d.octet()), Number: d.number(), Text: d.text()}
 		return r, d.end()
 	}
 	r.Kind, r.Data, r.Entries, r.Target, r.Tree = tree.Kind(d.octet()), d.bytes(), d.entries(), d.text(), d.number()

@@ -45,6 +45,8 @@ type Refusal struct {
 	Place *job.Error `json:",omitempty"`
 	// Faults are the numbers of the parent's errors behind it.
 	Faults []int `json:",omitempty"`
+	// Kinds are what errors.Is knows about the error.
+	Kinds kindSet `json:",omitempty"`
 	// Broken says that it was the renderer that broke down, not the source that is wrong.
 	Broken bool `json:",omitempty"`
 	// Used are the questions that were answered by what was sent ahead.
@@ -53,7 +55,7 @@ type Refusal struct {
 
 // NewRefusal describes err.
 func NewRefusal(err error) Refusal {
-	r := Refusal{Text: err.Error()}
+	r := Refusal{Text: err.Error(), Kinds: kindsOf(err)}
 	if place := (*job.Error)(nil); errors.As(err, &place) {
 		r.Place = place
 	}
@@ -95,10 +97,10 @@ func DecodeRefusal(d *Decoder) (r Refusal, err error) {
 
 // Restored is the error that a refusal stands for. numbered are the parent's own errors by their numbers.
 func (r Refusal) Restored(numbered func(int) error) error {
-	if r.Place != nil && r.Place.Error() == r.Text && len(r.Faults) == 0 {
+	if r.Place != nil && r.Place.Error() == r.Text && r.Kinds == 0 && len(r.Faults) == 0 {
 		return r.Place
 	}
-	e := &restored{text: r.Text}
+	e := &restored{text: r.Text, kinds: r.Kinds}
 	if r.Place != nil {
 		e.causes = append(e.causes, r.Place)
 	}
@@ -113,11 +115,13 @@ func (r Refusal) Restored(numbered func(int) error) error {
 // restored is an error that came from a worker, with the parent's own errors behind it.
 type restored struct {
 	text   string
+	kinds  kindSet
 	causes []error
 }
 
-func (e *restored) Error() string   { return e.text }
-func (e *restored) Unwrap() []error { return e.causes }
+func (e *restored) Error() string        { return e.text }
+func (e *restored) Unwrap() []error      { return e.causes }
+func (e *restored) Is(target error) bool { return e.kinds.has(target) }
 
 func (e *Encoder) questions(list []Question) {
 	e.number(len(list))
