@@ -2,6 +2,7 @@ package pool
 
 import (
 	"path"
+	"slices"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
@@ -47,10 +48,11 @@ func (s *sender) sent(q wire.Question) ([]byte, bool) {
 func (s *sender) source(dir string) wire.Ahead {
 	s.room = aheadBytes
 	a := wire.Ahead{}
-	for up := path.Dir(dir); up != "." && up != "/"; up = path.Dir(up) {
-		if e, err := tree.Peek(s.talk.trees[0]).Stat(up); err == nil && e.Kind == tree.Dir {
-			a.Dirs = append(a.Dirs, up)
+	for _, up := range parents(dir) {
+		if e, err := s.peek(0).Stat(up); err != nil || e.Kind != tree.Dir {
+			return a // what lies behind a link has another path
 		}
+		a.Dirs = append(a.Dirs, up)
 	}
 	if s.tool == v1alpha1.SourceTypeHelm {
 		s.chart(&a, dir)
@@ -60,6 +62,16 @@ func (s *sender) source(dir string) wire.Ahead {
 		s.filesOf(&a, dir, entries)
 	}
 	return a
+}
+
+// parents are the folders on the way to dir, and dir.
+func parents(dir string) []string {
+	var list []string
+	for at := dir; at != "."; at = path.Dir(at) {
+		list = append(list, at)
+	}
+	slices.Reverse(list)
+	return list
 }
 
 // fetched is what lies in a source that was fetched: a chart will be read whole.

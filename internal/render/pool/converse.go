@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/render"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 	"github.com/lockstep-cd/lockstep/internal/render/wire"
@@ -37,16 +38,22 @@ type budget struct {
 	bytes              int64
 }
 
+func newTalk(w *process, o Options, in job.Input, tool v1alpha1.ApplicationSourceType, trees []tree.FS) *talk {
+	t := &talk{w: w, o: o, in: in, trees: trees, spare: o.Time}
+	t.left = budget{questions: 200_000, fetches: 1000, bytes: 3 * job.MaxRead}
+	t.ahead = newSender(t, tool)
+	return t
+}
+
 // converse has the worker make one rendering.
 func converse(ctx context.Context, w *process, c render.Choice, o Options) (job.Output, error) {
-	t := &talk{w: w, o: o, in: c.Input, trees: []tree.FS{c.Input.Tree}, spare: o.Time}
-	t.left = budget{questions: 200_000, fetches: 1000, bytes: 3 * job.MaxRead}
-	t.ahead = newSender(t, c.Tool)
+	trees := []tree.FS{c.Input.Tree}
 	task := wire.Task{Tool: c.Tool, Input: c.Input}
 	for name, ref := range c.Input.Refs {
 		task.Refs = append(task.Refs, name)
-		t.trees = append(t.trees, ref)
+		trees = append(trees, ref)
 	}
+	t := newTalk(w, o, c.Input, c.Tool, trees)
 	task.Ahead = t.ahead.source(c.Input.Path)
 	w.renders++
 	w.project = c.Input.Project

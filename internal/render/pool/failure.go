@@ -62,7 +62,7 @@ func (w *process) verdict(o Options) *Failure {
 	<-w.ended
 	last := w.said.String()
 	switch {
-	case w.state.ExitCode() == worker.ExitCPU, w.spent() >= w.mayUse:
+	case w.code == worker.ExitCPU, w.used >= w.mayUse:
 		return failure(CPU, "rendering was stopped after %s of processor time; %s", o.CPU, simplify)
 	case strings.Contains(last, "out of memory"), strings.Contains(last, "pthread_create failed"):
 		return failure(Memory, "rendering needs more than %d MB of memory; %s", o.Memory>>20, simplify)
@@ -71,5 +71,5 @@ func (w *process) verdict(o Options) *Failure {
 	case strings.Contains(last, "thread exhaustion"), strings.Contains(last, "failed to create new OS thread"):
 		return failure(Threads, "rendering starts too many threads")
 	}
-	return failure(Lost, "the worker that rendered was lost (%s), perhaps because the machine is out of memory; it is tried again", w.state)
+	return failure(Lost, "the worker that rendered was lost (%s), perhaps because the machine is out of memory; it is tried again", w.status)
 }

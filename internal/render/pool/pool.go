@@ -171,5 +171,5 @@ func (p *Pool) Workers() (alive, rendering int) {
 var ErrNoSandbox = errors.New("rendering needs a sandbox")
 
 func noSandbox(reason string) error {
-	return fmt.Errorf("%w: %s (--allow-unsandboxed renders without, for sources that are all trusted)", ErrNoSandbox, reason)
+	return fmt.Errorf("%w: %s; --allow-unsandboxed renders without one, for sources that are all trusted", ErrNoSandbox, reason)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,9 +19,10 @@ import (
 // process is one worker. Whoever got it from the pool uses it alone.
 type process struct {
 	cmd  *exec.Cmd
+	kill func()
 	conn *wire.Conn
 	// stdin and stdout are our ends of its pipes; said is the last of what it printed.
-	stdin, stdout *os.File
+	stdin, stdout io.Closer
 	said          *tail
 	missing       []string
 	// project is the only one that it renders for; empty and zero renders fit every project.
@@ -31,7 +33,15 @@ type process struct {
 	mayUse time.Duration
 
 	ended chan struct{}
-	state *os.ProcessState // after ended
+	death // after ended
+}
+
+// death is how a process ended.
+type death struct {
+	code int
+	// status is in words, used the processor time of its whole life.
+	status string
+	used   time.Duration
 }
 
 func (w *process) fits(project string) bool { return w.renders == 0 || w.project == project }
@@ -48,12 +58,9 @@ func (w *process) dead() bool {
 
 // end kills the worker, which may have ended by itself; ended follows. Whoever reads from it gets an error.
 func (w *process) end() {
-	_ = w.cmd.Process.Kill()
+	w.kill()
 	_ = w.stdout.Close()
 }
-
-// spent is the processor time that a worker has used that has ended.
-func (w *process) spent() time.Duration { return w.state.UserTime() + w.state.SystemTime() }
 
 // start starts a worker and waits until it stands behind its walls.
 func (l *launcher) start(ctx context.Context) (*process, error) {
@@ -77,7 +84,7 @@ func (l *launcher) start(ctx context.Context) (*process, error) {
 	case errors.Is(err, ErrNoSandbox):
 		return nil, err
 	}
-	return nil, failure(Lost, "a worker does not start (%s): %v %s", w.state, err, strings.TrimSpace(w.said.String()))
+	return nil, failure(Lost, "a worker does not start (%s): %v %s", w.status, err, strings.TrimSpace(w.said.String()))
 }
 
 // startWithin bounds the start of a worker on a busy machine.
@@ -167,6 +174,7 @@ func (l *launcher) exec() (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, stdin.Close(), stdout.Close())
 	}
+	w.kill = func() { _ = w.cmd.Process.Kill() } // it may have ended by itself
 	w.conn = wire.NewConn(stdout, stdin)
 	go w.watch()
 	return w, nil
@@ -175,7 +183,8 @@ func (l *launcher) exec() (*process, error) {
 // watch waits for the end of the process, which only the pool or the process itself brings about.
 func (w *process) watch() {
 	_ = w.cmd.Wait() // the state says the same
-	w.state = w.cmd.ProcessState
+	s := w.cmd.ProcessState
+	w.death = death{code: s.ExitCode(), status: s.String(), used: s.UserTime() + s.SystemTime()}
 	_ = w.stdin.Close()
 	close(w.ended) // what it sent last may still be read
 }

@@ -44,7 +44,7 @@ func (s *session) take(a wire.Ahead) {
 		r.dirs[dir] = true
 	}
 	for _, f := range a.Folders {
-		r.folders[f.Path] = f.Entries
+		r.dirs[f.Path], r.folders[f.Path] = true, f.Entries
 	}
 	for _, f := range a.Files {
 		r.files[f.Path] = f.Data
@@ -141,7 +141,7 @@ func (r *remote) answer(op wire.Op, name string) (wire.Reply, error) {
 func (r *remote) ahead(op wire.Op, name string) (reply wire.Reply, err error, ok bool) { //nolint:revive // the answer is reply and err
 	switch op {
 	case wire.Stat:
-		if r.dirs[name] || r.folders[name] != nil {
+		if r.dirs[name] {
 			return wire.Reply{Kind: tree.Dir}, nil, true
 		}
 		if e, there, ok := r.listed(name); ok && there {
