@@ -112,3 +112,27 @@ func TestStatusOfTheWrongShape(t *testing.T) {
 		}
 	}
 }
+
+// A cluster has many objects that nobody knows; they are looked at whenever they change.
+func BenchmarkOf(b *testing.B) {
+	for name, text := range map[string]string{
+		"unknown":  `{apiVersion: demo.example.com/v1, kind: Gadget, metadata: {name: a}}`,
+		"core":     `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`,
+		"wildcard": `{apiVersion: s3.services.k8s.aws/v1alpha1, kind: Bucket, metadata: {name: a}, status: {conditions: [{type: Ready, status: "True"}]}}`,
+		"pod":      `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`,
+	} {
+		json, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			b.Fatal(err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := obj.UnmarshalJSON(json); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				Of(obj)
+			}
+		})
+	}
+}

@@ -132,20 +132,20 @@ func newTable(entries []*entry) *Table {
 
 // glob tells whether a text has the form of a pattern, in which * stands for any characters.
 func glob(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
+	head, rest, wild := strings.Cut(pattern, "*")
+	if !wild {
 		return pattern == text
 	}
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		at := strings.Index(rest, part)
-		if at < 0 {
-			return false
+	text, ok := strings.CutPrefix(text, head)
+	for ok {
+		part, next, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(text, part)
 		}
-		rest = rest[at+len(part):]
+		at := strings.Index(text, part)
+		if ok = at >= 0; ok {
+			text, rest = text[at+len(part):], next
+		}
 	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
+	return false
 }
