@@ -153,9 +153,13 @@ func success(r *running) string {
 	return "successfully synced"
 }
 
-// aim is the look that the operation works on: the one at the spec, unless the operation names revisions or sources.
+// aim is the look that the operation works on: the one at the spec, unless the operation names revisions or sources, or
+// brings manifests.
 func (e *Engine) aim(ctx context.Context, st *state, l *look) (*look, error) {
 	s := st.running.op.Sync
+	if len(s.Manifests) > 0 {
+		return e.local(ctx, st, l), ctx.Err()
+	}
 	fixed := s.Revisions
 	if len(fixed) == 0 && s.Revision != "" {
 		fixed = []string{s.Revision}

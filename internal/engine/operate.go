@@ -288,9 +288,15 @@ func (e *Engine) finish(st *state, l *look, phase v1alpha1.OperationPhase, messa
 	now := metav1.NewTime(e.opts.Now().Truncate(time.Second))
 	state := r.state(l, phase, message)
 	state.FinishedAt = &now
+	if len(r.op.Sync.Manifests) > 0 { // they may hold Secrets, and are of no use any more
+		state.Operation.Sync = r.op.Sync.DeepCopy()
+		state.Operation.Sync.Manifests = nil
+	}
 	out := outcome{state: state}
 	if phase == v1alpha1.OperationSucceeded && !r.selective && !r.op.Sync.DryRun && l.compared() {
-		out.deployed = deployment(l, r, now)
+		if len(r.op.Sync.Manifests) == 0 { // else there would be nothing to go back to
+			out.deployed = deployment(l, r, now)
+		}
 		st.attempted = l.rendering.digest
 	}
 	if phase != v1alpha1.OperationSucceeded {
