@@ -4,6 +4,7 @@
 //
 //	go run ./bench                        # 1,000 applications × 4 objects, about 5 minutes
 //	go run ./bench --applications 100 --only in-step
+//	go run ./bench --render --rounds 5    # rendering alone: workers against the libraries in one process, half a minute
 //	go run ./bench --applications 15000 --objects configmap --only in-step
 //
 // The git server runs in this process; floor, observer and Lockstep are processes of their own. It may depend on the
@@ -24,13 +25,16 @@ import (
 
 	"github.com/lockstep-cd/lockstep/bench/floor"
 	"github.com/lockstep-cd/lockstep/bench/observe"
+	"github.com/lockstep-cd/lockstep/bench/renders"
 	"github.com/lockstep-cd/lockstep/bench/report"
 	"github.com/lockstep-cd/lockstep/bench/trial"
 	"github.com/lockstep-cd/lockstep/bench/workload"
+	"github.com/lockstep-cd/lockstep/internal/render/worker"
 	"github.com/lockstep-cd/lockstep/test/local"
 )
 
 func main() {
+	worker.Branch(nil) // the measure of rendering starts workers
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := dispatch(ctx, os.Args[1:])
 	stop()
@@ -50,6 +54,8 @@ func dispatch(ctx context.Context, args []string) error {
 			return floor.Main(ctx, os.Stdin, os.Stdout)
 		case observe.Role:
 			return observe.Main(ctx, os.Stdin, os.Stdout)
+		case renders.Role:
+			return renders.Main(ctx, os.Stdin, os.Stdout)
 		}
 	}
 	o, err := parse(args, os.Stderr)
@@ -64,6 +70,7 @@ type options struct {
 	trial          trial.Options
 	json, markdown string
 	strict, keep   bool
+	render         bool
 	args           []string
 }
 
@@ -85,6 +92,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.StringVar(&o.trial.Lockstep, "lockstep", "", "program to measure (default: bin/lockstep, built first)")
 	f.StringVar(&o.json, "json", "", "file for the results as JSON, - for the standard output")
 	f.StringVar(&o.markdown, "markdown", "", "file that the results are appended to as Markdown")
+	f.BoolVar(&o.render, "render", false, "measure rendering alone: charts and overlays through workers, against the libraries in one process")
 	f.BoolVar(&o.strict, "strict", false, "exit code 1 when a target that holds now is missed")
 	f.BoolVar(&o.keep, "keep", false, "keep logs and data")
 	if err := f.Parse(args); err != nil {
@@ -111,6 +119,9 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.render {
+		return o.renders(ctx, root)
+	}
 	o.trial.Root, o.trial.Progress = root, os.Stderr
 	if err := o.build(ctx); err != nil {
 		return err
@@ -131,6 +142,29 @@ func (o *options) run(ctx context.Context) (err error) {
 	}
 	if len(r.Measures) > 0 {
 		err = errors.Join(err, o.write(r))
+	}
+	if missed := r.Missed(); err == nil && o.strict && len(missed) > 0 {
+		err = fmt.Errorf("missed: %s", strings.Join(missed, ", "))
+	}
+	return err
+}
+
+// renders takes the measure of rendering, which needs no cluster.
+func (o *options) renders(ctx context.Context, root string) error {
+	dir, err := os.MkdirTemp("", "lockstep-bench-")
+	if err != nil {
+		return fmt.Errorf("directory: %w", err)
+	}
+	const each = 100 // issue 4
+	r := report.Report{
+		Date: time.Now(), Command: strings.Join(append([]string{"go run ./bench"}, o.args...), " "), Machine: trial.Machine(),
+		Applications: 2 * each, Objects: []string{"charts", "overlays"}, Rounds: o.trial.Rounds,
+	}
+	r.Commit, r.Dirty = trial.Commit(root)
+	r.Measures, err = renders.Run(ctx, renders.Options{Charts: each, Overlays: each, Rounds: o.trial.Rounds, Dir: dir})
+	err = errors.Join(err, os.RemoveAll(dir))
+	if err == nil {
+		err = o.write(r)
 	}
 	if missed := r.Missed(); err == nil && o.strict && len(missed) > 0 {
 		err = fmt.Errorf("missed: %s", strings.Join(missed, ", "))
