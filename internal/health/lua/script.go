@@ -119,7 +119,7 @@ func (s *Script) run(ctx context.Context, object map[string]any) (gopher.LValue,
 	m := newMeter(ctx, s.options.Limits)
 	l := gopher.NewState(gopher.Options{SkipOpenLibs: true, CallStackSize: 200, RegistrySize: 16 << 10})
 	defer l.Close()
-	l.SetContext(m)
+	l.SetContext(m) //nolint:contextcheck // the meter wraps ctx
 	m.install(l)
 	if s.options.OpenLibs {
 		m.openLibs(l)

@@ -27,7 +27,7 @@ func Parse(name string, text []byte) (*Table, error) {
 	}
 	list := doc.Content[0]
 	if list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("%s:%d: a table is a list of entries; begin each with - project:", name, list.Line)
+		return nil, fmt.Errorf("%s:%d: a table is a list of entries; write each as - project: NAME", name, list.Line)
 	}
 	var entries []*entry
 	dec := yaml.NewDecoder(bytes.NewReader(text))
