@@ -330,7 +330,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 		return "", nil
 	}
 	e.closely.Delete(d.key)
-	it.live, it.exists, it.verdict, it.masked = readLive(out), true, compare.Equal, false
+	it.live, it.exists, it.verdict, it.masked = readLive(out), true, compare.Equal, false //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	st.proofs[d.key] = compare.Pair{Desired: d.hash, Entry: it.live.Entry}
 	e.cluster.Observe(out)
 	return "", nil

@@ -188,7 +188,7 @@ func (e *Engine) makeHook(ctx context.Context, r *running, d *desired, at result
 	}
 	e.opts.Metrics.applied.Inc()
 	e.cluster.Observe(out)
-	phase, message := hookState(readLive(out))
+	phase, message := hookState(readLive(out)) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	r.noteHook(at, d, phase, message)
 	if phase.Completed() {
 		return ended(at.key, r.results[at]), nil

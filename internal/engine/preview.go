@@ -215,7 +215,7 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	}
 	diff.Verdict, diff.Paths = found.Verdict, found.Paths
 	if found.Verdict == compare.Different && compare.Author(live, found.Paths) != "" {
-		diff.Note = drift(app, live, readLive(live), found.Paths)
+		diff.Note = drift(app, live, readLive(live), found.Paths) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	}
 	diff.Live, diff.Next = presentable(live, sides.Normal)
 	return diff, nil

@@ -39,7 +39,7 @@ func (e *Engine) supersede(st *state, l *look) {
 	st.running = nil
 	e.hooksSeen.forget(r)
 	message := fmt.Sprintf("sync to %s superseded: %s renders to something else", short(first(revisionsOfOperation(r.op))), short(first(l.rendering.revisions)))
-	e.log.Info(message, "application", st.key)
+	e.log.Info("superseded", "application", st.key, "sync", message)
 	e.events.add(l.app, "Normal", "OperationSuperseded", message, e.opts.Now())
 }
 

@@ -88,10 +88,10 @@ func (s *sender) fetched(number int, l job.Locator) wire.Ahead {
 func (s *sender) after(q wire.Question, r wire.Reply) wire.Ahead {
 	s.room = aheadBytes
 	a := wire.Ahead{Tree: q.Tree}
-	switch {
-	case q.Op == wire.ReadFile:
+	switch q.Op {
+	case wire.ReadFile:
 		s.files[q] = nil
-	case q.Op == wire.ReadDir:
+	case wire.ReadDir:
 		s.folders[wire.Question{Op: wire.ReadDir, Tree: q.Tree, Path: q.Path}] = true
 	}
 	if s.tool == v1alpha1.SourceTypeHelm {

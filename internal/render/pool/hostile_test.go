@@ -113,7 +113,7 @@ func raw(call uintptr, arg uintptr) error {
 	r, _, errno := unix.RawSyscall(call, arg, 0, 0)
 	if errno == 0 {
 		if call == unix.SYS_CLONE && r == 0 {
-			unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+			_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
 		}
 		return fmt.Errorf("system call %d: succeeded", call)
 	}
@@ -227,5 +227,5 @@ func crimes() map[string]func() {
 func recurse(n int) int {
 	var pad [256]byte
 	pad[n%256] = 1
-	return recurse(n+1) + int(pad[(n+1)%256])
+	return recurse(n+1) + int(pad[(n+1)%256]) //nolint:staticcheck // without end is what it is for
 }

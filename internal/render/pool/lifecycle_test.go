@@ -38,7 +38,7 @@ func roles() map[string]func() {
 			if err != nil {
 				os.Exit(1)
 			}
-			fmt.Println(loot(out))
+			_, _ = os.Stdout.WriteString(loot(out) + "\n")
 			select {}
 		},
 		"without landlock": func() { lacking("landlock_create_ruleset") },
