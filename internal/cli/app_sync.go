@@ -57,6 +57,9 @@ func (sh *shell) appSync(cmd *cobra.Command, s *scope, f *syncFlags, names []str
 	w := &syncWait{sh: sh, pending: map[client.Ref]client.Mark{}, said: map[client.Ref]string{}}
 	for _, ref := range refs {
 		mark, err := start(ctx, apps, ref, &f.request)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("application %s: sync not asked for for certain: %w", ref, context.Cause(ctx))
+		}
 		if err != nil {
 			w.errs = append(w.errs, err)
 			continue

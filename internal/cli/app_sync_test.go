@@ -104,7 +104,7 @@ func TestAppSyncWithoutWaiting(t *testing.T) {
 		c.lockstep("app", "terminate", "shop").want(t, cli.CodeRefused, "no operation is running")
 	})
 	t.Run("nobody takes it up in time", func(t *testing.T) {
-		c.lockstep("app", "sync", "shop", "--timeout", "300ms").want(t, cli.CodeTimeout, "not within 300ms", "the sync goes on")
+		c.lockstep("app", "sync", "shop", "--timeout", "1500ms").want(t, cli.CodeTimeout, "not within 1.5s", "the sync goes on")
 	})
 }
 

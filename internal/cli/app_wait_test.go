@@ -26,12 +26,12 @@ func TestAppWait(t *testing.T) {
 	}{
 		{"all is so already", []string{"fine"}, cli.CodeOK, "/fine: as wanted"},
 		{"only what was asked for", []string{"sick", "--operation"}, cli.CodeOK, "as wanted"},
-		{"time is over and it is degraded", []string{"sick", "--timeout", "300ms"}, cli.CodeDegraded, "sick (OutOfSync, Degraded)"},
-		{"time is over", []string{"sick", "fine", "--sync", "--timeout", "300ms"}, cli.CodeTimeout, "not within 300ms"},
-		{"a status of another source does not count", []string{"moved", "--sync", "--timeout", "300ms"}, cli.CodeTimeout, "compared with an earlier spec"},
+		{"time is over and it is degraded", []string{"sick", "--timeout", "1500ms"}, cli.CodeDegraded, "sick (OutOfSync, Degraded)"},
+		{"time is over", []string{"sick", "fine", "--sync", "--timeout", "1500ms"}, cli.CodeTimeout, "not within 1.5s"},
+		{"a status of another source does not count", []string{"moved", "--sync", "--timeout", "1500ms"}, cli.CodeTimeout, "compared with an earlier spec"},
 		{"missing", []string{"fine", "nope"}, cli.CodeNotFound, "/nope: not found"},
 		{"gone already", []string{"nope", "--delete"}, cli.CodeOK, ""},
-		{"not gone in time", []string{"fine", "--delete", "--timeout", "300ms"}, cli.CodeTimeout, "there"},
+		{"not gone in time", []string{"fine", "--delete", "--timeout", "1500ms"}, cli.CodeTimeout, "there"},
 		{"contradiction", []string{"fine", "--delete", "--sync"}, cli.CodeUsage, "--delete excludes"},
 	}
 	for _, test := range cases {
