@@ -80,8 +80,11 @@ func TestHostileSourcesCanDoNothing(t *testing.T) {
 				}
 				return
 			}
+			if detected && f.Bound == pool.Lost {
+				return // the race detector needs memory of its own, and ends the process that gets none
+			}
 			for _, b := range c.bounds {
-				if f.Bound == b || detected && f.Bound == pool.Lost {
+				if f.Bound == b {
 					return
 				}
 			}
