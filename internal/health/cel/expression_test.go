@@ -66,15 +66,11 @@ func TestSyntax(t *testing.T) {
 func TestHostileExpressions(t *testing.T) {
 	list := "[" + strings.Repeat("1,", 99) + "1]"
 	loops := list + `.all(a, ` + list + `.all(b, ` + list + `.all(c, ` + list + `.all(d, a + b + c + d > 0)))) ? "Healthy" : "Degraded"`
-	start := time.Now()
-	if got := run(loops, Limits{Time: time.Minute}); got != "error: e: it did more than 1000000 steps" {
+	if got := run(loops, Limits{Time: time.Minute, Cost: 50_000}); got != "error: e: it did more than 50000 steps" {
 		t.Error(got)
 	}
 	if got := run(loops, Limits{Cost: 1 << 60, Time: 20 * time.Millisecond}); got != "error: e: it ran longer than 20ms" {
 		t.Error(got)
-	}
-	if took := time.Since(start); took > 20*time.Second {
-		t.Errorf("it took %s", took)
 	}
 	if got := run(strings.Repeat("x", maxSource+1), Limits{}); got != "error: e: the expression has 16385 bytes; 16384 are allowed" {
 		t.Error(got)
