@@ -131,6 +131,9 @@ func (e *Engine) hook(ctx context.Context, st *state, l *look, t plan.Task) (hoo
 		r.noteHook(at, d, phase, message)
 	case known != nil && wasSeen:
 		r.noteHook(at, d, seen.phase, seen.message)
+	case known == nil && exists && slices.Contains(plan.HookPolicies(d.GetAnnotations()), plan.BeforeHookCreation):
+		// Before it is noted: what is noted and not there counts as vanished, so that time is to be short.
+		return e.removeEarlier(ctx, l, live)
 	case known == nil:
 		r.noteHook(at, d, v1alpha1.OperationRunning, "is about to be made")
 		r.intents[at] = true
