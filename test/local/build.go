@@ -26,5 +26,11 @@ func BuildLockstep(ctx context.Context, root, binary string) (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(root, "bin", "lockstep")
-	return path, run(exec.CommandContext(ctx, filepath.Join(root, "dev", "compile"), path, "./cmd/lockstep"), root)
+	return path, Compile(ctx, root, path, "./cmd/lockstep")
+}
+
+// Compile builds a program of the root module as the product is built, into the file path, and shows its progress on the
+// error stream.
+func Compile(ctx context.Context, root, path, pkg string) error {
+	return run(exec.CommandContext(ctx, filepath.Join(root, "dev", "compile"), path, pkg), root)
 }

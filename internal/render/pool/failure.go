@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,14 +62,18 @@ func tooLong(limit time.Duration) *Failure {
 func (w *process) verdict(o Options) *Failure {
 	<-w.ended
 	last := w.said.String()
+	says := func(any ...string) bool {
+		return slices.ContainsFunc(any, func(text string) bool { return strings.Contains(last, text) })
+	}
+	const noMemory = "errno=12" // ENOMEM, for the stack of a thread
 	switch {
 	case w.code == worker.ExitCPU, w.used >= w.mayUse:
 		return failure(CPU, "rendering was stopped after %s of processor time; %s", o.CPU, simplify)
-	case strings.Contains(last, "out of memory"), strings.Contains(last, "pthread_create failed"):
+	case says("out of memory", "cannot allocate memory", "page summary memory", "pthread_create failed", noMemory):
 		return failure(Memory, "rendering needs more than %d MB of memory; %s", o.Memory>>20, simplify)
-	case strings.Contains(last, "stack overflow"), strings.Contains(last, "stack exceeds"):
+	case says("stack overflow", "stack exceeds"):
 		return failure(Stack, "rendering recurses without end; look for a template that includes itself")
-	case strings.Contains(last, "thread exhaustion"), strings.Contains(last, "failed to create new OS thread"):
+	case says("thread exhaustion", "failed to create new OS thread"):
 		return failure(Threads, "rendering starts too many threads")
 	}
 	return failure(Lost, "the worker that rendered was lost (%s), perhaps because the machine is out of memory; it is tried again", w.status)

@@ -87,6 +87,9 @@ func (l *launcher) start(ctx context.Context) (*process, error) {
 	return nil, failure(Lost, "a worker does not start (%s): %v %s", w.status, err, strings.TrimSpace(w.said.String()))
 }
 
+// lastWords is how long the pipes of a worker that has ended are read for what it printed.
+const lastWords = 5 * time.Second
+
 // startWithin bounds the start of a worker on a busy machine.
 const startWithin = 30 * time.Second
 
@@ -166,7 +169,7 @@ func (l *launcher) exec() (*process, error) {
 	w := &process{stdin: stdin, stdout: stdout, said: &tail{}, ended: make(chan struct{})}
 	w.cmd = &exec.Cmd{
 		Path: l.command[0], Args: append([]string{"lockstep"}, l.command[1:]...), Env: environment(l.o),
-		Stdin: theirIn, Stdout: theirOut, Stderr: w.said, SysProcAttr: attributes(), WaitDelay: time.Second,
+		Stdin: theirIn, Stdout: theirOut, Stderr: w.said, SysProcAttr: attributes(), WaitDelay: lastWords,
 	}
 	err = w.cmd.Start()
 	_ = theirIn.Close()

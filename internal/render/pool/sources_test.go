@@ -26,6 +26,14 @@ func chartWith(template string) map[string]string {
 	return map[string]string{"a/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n", "a/templates/x.yaml": template}
 }
 
+func treeOf(files map[string]string) tree.Map {
+	out := tree.Map{}
+	for file, text := range files {
+		out[file] = []byte(text)
+	}
+	return out
+}
+
 func hostileSources() map[string]hostileSource {
 	computing, growing := []pool.Bound{pool.CPU}, []pool.Bound{pool.Memory, pool.CPU}
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
@@ -61,11 +69,7 @@ func TestHostileSourcesCanDoNothing(t *testing.T) {
 	canary, _, _ := strings.Cut(string(passwd), "\n")
 	for name, c := range hostileSources() {
 		t.Run(name, func(t *testing.T) {
-			files := tree.Map{}
-			for file, text := range c.files {
-				files[file] = []byte(text)
-			}
-			out, err := p.Render(t.Context(), job.Input{Tree: files, Path: "a", AppName: "web", Project: "evil"})
+			out, err := p.Render(t.Context(), job.Input{Tree: treeOf(c.files), Path: "a", AppName: "web", Project: "evil"})
 			if err == nil {
 				t.Fatalf("it renders: %v", out.Objects)
 			}
