@@ -50,6 +50,7 @@ type world struct {
 	dest    string // namespace of what they declare
 	git     *gitserver.Server
 	data    string
+	bounds  pool.Options // of the workers
 	workers *pool.Pool
 	engine  *engine.Engine
 	stores  func()
@@ -120,7 +121,8 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if w.workers, err = pool.New(context.Background(), pool.Options{Log: log}); err != nil {
+	w.bounds.Log = log
+	if w.workers, err = pool.New(context.Background(), w.bounds); err != nil {
 		w.t.Fatal(err)
 	}
 	w.metrics = prometheus.NewRegistry()
