@@ -135,7 +135,7 @@ func TestValidateFalse(t *testing.T) {
 	w.app("v", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"})
 	w.until("a refusal", func() (string, bool) {
 		op := w.get("v").Status.OperationState
-		return operation(w.get("v")), op != nil && op.Phase == v1alpha1.OperationFailed && strings.Contains(op.Message, "spec.extra: is no field of this kind; nothing was applied")
+		return operation(w.get("v")), op != nil && op.Phase == v1alpha1.OperationFailed && strings.Contains(op.Message, "app/web.yaml:1: Deployment/web: spec.extra: is no field of this kind; spec.template.spec.containers[name=\"c\"].imagepullpolicy: is no field of this kind; nothing was applied")
 	})
 	w.settled("v", w.commit(r, map[string]string{"app/web.yaml": optioned("Validate=false", typo)}))
 	w.condition("v", v1alpha1.ConditionRenderWarning, "app/web.yaml", "Deployment/web", "spec.extra")
