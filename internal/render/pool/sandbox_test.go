@@ -76,7 +76,7 @@ func outgrows(t *testing.T, p *pool.Pool, what string, want pool.Bound) {
 	if !errors.As(err, &f) {
 		t.Fatalf("%v, want %s", err, want)
 	}
-	if detected && (want == pool.Memory || want == pool.Stack) {
+	if detected && (want == pool.Memory || want == pool.Stack || want == pool.Threads) {
 		want = f.Bound // the race detector gives up before the runtime does
 	}
 	if want == pool.Threads && f.Bound == pool.Memory {
