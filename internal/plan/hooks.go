@@ -101,15 +101,8 @@ func helmPhase(name string, install bool) (Phase, bool) {
 func HookPolicies(annotations map[string]string) []DeletePolicy {
 	var out []DeletePolicy
 	for _, name := range append(fields(annotations[HookDeleteAnnotation]), fields(annotations[HelmDeleteAnnotation])...) {
-		var p DeletePolicy
-		switch name {
-		case "BeforeHookCreation", "before-hook-creation":
-			p = BeforeHookCreation
-		case "HookSucceeded", "hook-succeeded":
-			p = HookSucceeded
-		case "HookFailed", "hook-failed":
-			p = HookFailed
-		default:
+		p, known := deletePolicy(name)
+		if !known {
 			continue
 		}
 		if !slices.Contains(out, p) {
