@@ -63,6 +63,9 @@ func (e *Engine) circular(app *v1alpha1.Application) error {
 	return errors.New("metadata.annotations[" + DependsOnAnnotation + "]: applications wait for each other: " + strings.Join(path, " → "))
 }
 
+// waitsForApplication begins each sentence of waitsFor.
+const waitsForApplication = "waits for application "
+
 // waitsFor says which dependency is not in step yet; empty when all are.
 func (e *Engine) waitsFor(app *v1alpha1.Application) string {
 	names, err := e.dependencies(app)
@@ -73,11 +76,11 @@ func (e *Engine) waitsFor(app *v1alpha1.Application) string {
 		found, _ := e.applications.get(e.applications.key(name))
 		switch {
 		case found == nil:
-			return "waits for application " + name + ", which does not exist"
+			return waitsForApplication + name + ", which does not exist"
 		case found.Status.Sync.Status != v1alpha1.SyncSynced:
-			return "waits for application " + name + " to be Synced"
+			return waitsForApplication + name + " to be Synced"
 		case found.Status.Health.Status != v1alpha1.HealthHealthy:
-			return "waits for application " + name + " to be Healthy"
+			return waitsForApplication + name + " to be Healthy"
 		}
 	}
 	return ""
@@ -89,7 +92,7 @@ func (e *Engine) wakeDependents(old, now *v1alpha1.Application) {
 		return
 	}
 	for _, key := range e.applications.waiting() {
-		e.queue.Add(key, queue.Commits)
+		e.rouse(InputDependency, key, queue.Commits)
 	}
 }
 

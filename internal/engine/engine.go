@@ -44,6 +44,8 @@ type Options struct {
 	PollInterval time.Duration
 	// WaitNote is after how long a sync that waits says since when; default 15 minutes.
 	WaitNote time.Duration
+	// Audit is how what is held is checked against the truth.
+	Audit AuditOptions
 	// Metrics count what happens; see NewMetrics.
 	Metrics *Metrics
 	// Log takes what operators should know.
@@ -70,6 +72,9 @@ type Engine struct {
 	hooksSeen    hooksSeen
 	// closely are the keys of objects whose content is followed, see read.
 	closely sync.Map
+	// deaf holds the inputs that wake nobody; only tests put some in.
+	deaf    sync.Map
+	auditor *auditor
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -114,7 +119,8 @@ func New(o Options) (*Engine, error) {
 	if e.sealer, err = newSealer(); err != nil {
 		return nil, err
 	}
-	return e, nil
+	e.auditor, err = newAuditor(e)
+	return e, err
 }
 
 // Start reads what there is and begins to work. It returns when the first lists of applications and projects are in.
@@ -134,6 +140,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.wg.Go(func() { e.events.run(ctx) })
 	e.wg.Go(func() { e.repos.run(ctx) })
 	e.wg.Go(func() { e.housekeep(ctx) })
+	e.wg.Go(func() { e.auditor.run(ctx) })
 	for range e.opts.Workers {
 		e.wg.Go(func() { e.work(ctx) })
 	}

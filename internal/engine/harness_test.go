@@ -56,6 +56,8 @@ type world struct {
 	stores  func()
 	metrics *prometheus.Registry
 	log     *syncBuffer
+	// deaf tells that the test takes wake-ups away, so that the audit at its end may find something.
+	deaf bool
 	// tune changes the engine's options at the next start.
 	tune func(*engine.Options)
 }
@@ -83,6 +85,7 @@ func newWorldOn(t *testing.T, c *env.Kube) *world {
 	t.Cleanup(func() { _ = w.git.Close() })
 	w.start()
 	t.Cleanup(func() {
+		w.audit()
 		w.leave()
 		w.stop()
 		if t.Failed() {
@@ -129,7 +132,7 @@ func (w *world) start() {
 	o := engine.Options{
 		REST: unlimited(w.cluster.REST()), Namespace: w.control, Repositories: repositories, Records: records,
 		Sources: &engine.Sources{Git: store, Charts: charts, Repositories: repositories}, Render: w.workers.Render, Key: bytes.Repeat([]byte{7}, 32),
-		PollInterval: time.Second, Metrics: engine.NewMetrics(w.metrics), Log: log,
+		PollInterval: time.Second, Audit: engine.AuditOptions{Interval: -1, Settle: 2 * time.Second}, Metrics: engine.NewMetrics(w.metrics), Log: log,
 	}
 	if w.tune != nil {
 		w.tune(&o)

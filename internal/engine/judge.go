@@ -101,30 +101,13 @@ func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, 
 	if !ignore.Empty() { // before the object is read, so that no change behind the reading is missed
 		e.closely.Store(d.key, true)
 	}
-	opts := syncOptions(app, &v1alpha1.SyncOperation{})
-	body, err := e.prepared(ctx, d, it.exists, validatesLoosely(objectOptions(d), opts))
-	if err != nil {
-		return err
-	}
-	normal, err := e.writer.Apply(ctx, target(d.resource), d.key, body, apply.Mode{DryRun: true})
+	found, live, err := e.consult(ctx, app, d, question{exists: it.exists, applied: st.proofs[d.key].Desired == d.hash, ignore: ignore})
 	if err != nil {
 		return it.refused(ctx, err)
 	}
-	live, err := e.cluster.Get(ctx, d.resource, d.key)
-	if apierrors.IsNotFound(err) {
+	if live == nil {
 		it.verdict, it.exists = compare.Missing, false
 		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", d.key, err)
-	}
-	sides := compare.Sides{Normal: normal, Live: live, Applied: st.proofs[d.key].Desired == d.hash}
-	if sides, err = foresee(ctx, e.writer, d, sides, from); err != nil {
-		return it.refused(ctx, err)
-	}
-	found, err := ignore.WithNormal(ctx, sides)
-	if err != nil {
-		return fmt.Errorf("%s: %w", d.key, err)
 	}
 	it.verdict, it.paths, it.masked = found.Verdict, found.Paths, found.Masked
 	if found.Verdict == compare.Different {
@@ -140,6 +123,42 @@ func (e *Engine) ask(ctx context.Context, st *state, app *v1alpha1.Application, 
 	}
 	st.verdicts[d.key] = verdict{desired: d.hash, live: mark, result: it.verdict, paths: it.paths, masked: it.masked, note: it.note}
 	return nil
+}
+
+// question is what the API server is asked of a declared object.
+type question struct {
+	exists bool
+	// applied tells that exactly this object was applied before.
+	applied bool
+	ignore  compare.Ignore
+}
+
+// consult compares by one dry run and one read of the object, which is nil when it is not there.
+func (e *Engine) consult(ctx context.Context, app *v1alpha1.Application, d *desired, q question) (compare.Finding, *unstructured.Unstructured, error) {
+	body, err := e.prepared(ctx, d, q.exists, validatesLoosely(objectOptions(d), syncOptions(app, &v1alpha1.SyncOperation{})))
+	if err != nil {
+		return compare.Finding{}, nil, err
+	}
+	normal, err := e.writer.Apply(ctx, target(d.resource), d.key, body, apply.Mode{DryRun: true})
+	if err != nil {
+		return compare.Finding{}, nil, err
+	}
+	live, err := e.cluster.Get(ctx, d.resource, d.key)
+	if apierrors.IsNotFound(err) {
+		return compare.Finding{}, nil, nil
+	}
+	if err != nil {
+		return compare.Finding{}, nil, fmt.Errorf("%s: %w", d.key, err)
+	}
+	sides, err := foresee(ctx, e.writer, d, compare.Sides{Normal: normal, Live: live, Applied: q.applied}, inherited(app))
+	if err != nil {
+		return compare.Finding{}, nil, err
+	}
+	found, err := q.ignore.WithNormal(ctx, sides)
+	if err != nil {
+		return found, nil, fmt.Errorf("%s: %w", d.key, err)
+	}
+	return found, live, nil
 }
 
 // refused takes in the API server's answer to a dry run: that it would not go through. Other errors are returned.

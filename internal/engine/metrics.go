@@ -18,6 +18,8 @@ type Metrics struct {
 	pruned       prometheus.Counter
 	statusWrites prometheus.Counter
 	syncs        *prometheus.CounterVec
+	audits       prometheus.Counter
+	mismatches   *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics.
@@ -36,6 +38,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		statusWrites: counter("lockstep_status_writes_total", "Writes of Application objects."),
 		syncs:        prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lockstep_syncs_total", Help: "Operations ended, by phase."}, []string{"phase"}),
 	}
+	m.audits = counter("lockstep_audits_total", "Applications looked at from scratch, to check what is held of them.")
+	m.mismatches = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lockstep_audit_mismatch_total",
+		Help: "Differences between what was held of an application and a look from scratch, by the input that was missed."}, []string{"input"})
+	for _, in := range Inputs() { // so that 0 is to be seen
+		m.mismatches.WithLabelValues(string(in))
+	}
+	r.MustRegister(m.audits, m.mismatches)
 	r.MustRegister(m.renders, m.renderTime, m.reconcile, m.applied, m.pruned, m.statusWrites, m.syncs)
 	return m
 }

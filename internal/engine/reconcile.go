@@ -15,6 +15,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
+	"github.com/lockstep-cd/lockstep/internal/spec"
 )
 
 type key = manifest.Key
@@ -32,6 +33,10 @@ const (
 	InClusterServer = "https://kubernetes.default.svc"
 	InClusterName   = "in-cluster"
 )
+
+// kindPause is after how long a kind that the cluster does not serve is asked for again: nothing tells when its definition
+// comes.
+const kindPause = 30 * time.Second
 
 // look is one application with everything that was found out about it.
 type look struct {
@@ -66,6 +71,11 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 		return e.opts.Records.Drop(appKey)
 	}
 	st := e.state(appKey)
+	st.busy.Lock()
+	defer st.busy.Unlock()
+	if st.distrusted.Swap(false) {
+		st.rendering, st.desired, st.verdicts = nil, nil, nil
+	}
 	if st.proofs == nil {
 		st.proofs = e.opts.Records.Load(appKey)
 	}
@@ -98,10 +108,14 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 		return err
 	}
 	st.seen.Store(true)
+	st.looked = looked{count: st.looked.count + 1, application: wakeHash(app), rules: l.rules, failed: cmp.Or(l.invalid, l.failed)}
 	if l.failed != nil {
 		return e.again(st, l.failed)
 	}
 	st.failures, st.unreached = 0, 0
+	if l.set != nil && l.set.stale {
+		e.queue.AddAfter(st.key, queue.Housekeeping, kindPause)
+	}
 	return nil
 }
 
@@ -243,13 +257,21 @@ func (e *Engine) declare(st *state, set *desiredSet) {
 
 // check judges the Application itself: its project and its destination.
 func (e *Engine) check(l *look) error {
-	spec := l.app.Spec
 	name := projectOf(l.app)
 	rules, ok := e.projects.rules(name)
 	if !ok {
 		return fmt.Errorf("spec.project: project %s does not exist", name)
 	}
+	return e.checkBy(l, rules)
+}
+
+// checkBy judges the Application by the rules of its project.
+func (e *Engine) checkBy(l *look, rules project.Rules) error {
+	d := l.app.Spec.Destination
 	l.rules = rules
+	if err := spec.Check(l.app.Spec); err != nil {
+		return err
+	}
 	if err := e.circular(l.app); err != nil {
 		return err
 	}
@@ -259,10 +281,9 @@ func (e *Engine) check(l *look) error {
 	if err := rules.Enforceable(); err != nil {
 		return fmt.Errorf("spec.project: %w", err)
 	}
-	if len(effective(spec)) == 0 {
+	if len(effective(l.app.Spec)) == 0 {
 		return errors.New("spec.source: is missing; name a repository and a path or chart")
 	}
-	d := spec.Destination
 	if err := destination(d); err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type repos struct {
 
 	mu    sync.Mutex
 	byKey map[string]*repo
+	// credentials is when any credentials changed last.
+	credentials time.Time
 }
 
 // repo is one Git repository, or one chart of a Helm repository or registry.
@@ -96,10 +98,11 @@ func (r *repos) entry(s located) *repo {
 }
 
 // resolve answers what a source's target revision leads to, and follows it for app from now on. A look that is not older
-// than the poll interval serves; fresh asks for one made after since.
+// than the poll interval serves; fresh asks for one made after since. Without app nothing is followed.
 func (r *repos) resolve(ctx context.Context, app string, s located, since time.Time) (resolve.Revision, error) {
 	e := r.entry(s)
 	if err := r.look(ctx, e, since); err != nil {
+		r.nudge() // it is due again sooner than the others
 		e.subscribe(app, subscription{source: s.ApplicationSource, failed: true})
 		return resolve.Revision{}, err
 	}
@@ -146,6 +149,9 @@ func (e *repo) resolve(s v1alpha1.ApplicationSource) (resolve.Revision, error) {
 }
 
 func (e *repo) subscribe(app string, s subscription) {
+	if app == "" {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	list := e.subs[app]

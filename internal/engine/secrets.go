@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +42,7 @@ func (e *Engine) watchSecrets(ctx context.Context) error {
 		store := &each{known: map[string]bool{}, drop: func(string) { put(nil) }, put: func(u *unstructured.Unstructured) error {
 			data, _, err := unstructured.NestedStringMap(u.Object, "data")
 			put(data)
-			e.repos.retry()
+			e.onCredentials()
 			return err
 		}}
 		if err := follow(ctx, &e.wg, one, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, store); err != nil {
@@ -61,18 +62,25 @@ func (e *Engine) putSecret(u *unstructured.Unstructured) error {
 		put = &entry
 	}
 	if e.opts.Repositories.Put(s.Name, put) {
-		e.repos.retry()
+		e.onCredentials()
 	}
 	return nil
 }
 
 func (e *Engine) dropSecret(name string) {
 	if e.opts.Repositories.Put(name, nil) {
-		e.repos.retry()
+		e.onCredentials()
 	}
 }
 
-// retry asks at once for every repository that did not answer: its credentials may be right now.
+// credentialsAt notes when credentials changed last.
+func (r *repos) credentialsAt(at time.Time) {
+	r.mu.Lock()
+	r.credentials = at
+	r.mu.Unlock()
+}
+
+// retry asks at once for every repository that did not answer.
 func (r *repos) retry() {
 	for _, e := range r.all() {
 		e.mu.Lock()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,12 @@ import (
 // lost: what decides over writing and deleting stands in the custom resource.
 type state struct {
 	key string
+	// busy is held by the worker, and by the audit while it copies what is held.
+	busy sync.Mutex
+	// looked is what the last look that ended was at.
+	looked looked
+	// distrusted asks the next look to take nothing over from the one before.
+	distrusted atomic.Bool
 	// seen tells that the application was looked at once.
 	seen atomic.Bool
 	// failures in a row of the reconcile itself.
@@ -46,6 +53,16 @@ type state struct {
 	running *running
 	// revisionDue is when a compared revision that changed alone is written.
 	revisionDue time.Time
+}
+
+// looked is what a look was at, for the audit.
+type looked struct {
+	count int
+	// application is the wakeHash; rules are those of the project.
+	application string
+	rules       project.Rules
+	// failed is why it could not be compared.
+	failed error
 }
 
 type verdict struct {

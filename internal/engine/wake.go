@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
@@ -10,7 +11,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/queue"
 )
 
-// What wakes an application, all of it:
+// What wakes an application, all of it (the inputs have their names in wakeups.go):
 //   - its custom resource: spec, the annotations and labels that matter, operation, deletion (onApplication);
 //   - its project (onProject);
 //   - an application that it depends on (wakeDependents);
@@ -23,13 +24,13 @@ func (e *Engine) onApplication(key string, old, now *v1alpha1.Application) {
 	e.wakeDependents(old, now)
 	switch {
 	case now == nil:
-		e.queue.Add(key, queue.People)
+		e.rouse(InputApplication, key, queue.People)
 	case old == nil:
-		e.queue.Add(key, queue.Commits)
+		e.rouse(InputApplication, key, queue.Commits)
 	case now.Operation != nil, now.DeletionTimestamp != nil && old.DeletionTimestamp == nil:
-		e.queue.Add(key, queue.People)
+		e.rouse(InputApplication, key, queue.People)
 	case terminating(now) && !terminating(old), wakeHash(old) != wakeHash(now):
-		e.queue.Add(key, queue.People)
+		e.rouse(InputApplication, key, queue.People)
 	}
 }
 
@@ -39,25 +40,33 @@ func terminating(app *v1alpha1.Application) bool {
 
 func (e *Engine) onProject(name string) {
 	for _, key := range e.applications.inProject(name) {
-		e.queue.Add(key, queue.Commits)
+		e.rouse(InputProject, key, queue.Commits)
 	}
 }
 
 func (e *Engine) onRepository(keys []string) {
 	e.doubts.pend(keys)
 	for _, key := range keys {
-		e.queue.Add(key, queue.Commits)
+		e.rouse(InputRepository, key, queue.Commits)
+	}
+}
+
+// onCredentials asks at once for every repository that did not answer: what was wrong may be right now.
+func (e *Engine) onCredentials() {
+	e.repos.credentialsAt(time.Now())
+	if e.hears(InputSecret) {
+		e.repos.retry()
 	}
 }
 
 func (e *Engine) onLive(c cluster.Change) {
 	e.hooksSeen.note(c.Now)
 	for _, key := range e.owners.of(c.Key) {
-		e.queue.Add(key, queue.Drift)
+		e.rouse(InputLive, key, queue.Drift)
 	}
 	for _, owner := range []string{c.Old.Owner, c.Now.Owner} {
 		if owner != "" {
-			e.queue.Add(e.applications.keyOf(owner), queue.Drift)
+			e.rouse(InputLive, e.applications.keyOf(owner), queue.Drift)
 		}
 	}
 }

@@ -243,3 +243,11 @@ func (s *items) Pop() any {
 	*s = old[:len(old)-1]
 	return it
 }
+
+// Asked tells that key waits or is worked on now; what a timer will ask for later does not count.
+func (q *Queue) Asked(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, active := q.active[key]
+	return active || q.byKey[key] != nil
+}

@@ -1,0 +1,8 @@
+package engine
+
+// Deafen makes the engine miss changes of the inputs, as if nobody had thought of waking anybody for them.
+func (e *Engine) Deafen(inputs ...Input) {
+	for _, in := range inputs {
+		e.deaf.Store(in, true)
+	}
+}
