@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/spec"
 )
 
 // applications follows the Application objects of the control plane's namespace.
@@ -120,9 +121,7 @@ func (a *applications) take(u *unstructured.Unstructured, known bool) {
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, app)
 	if err != nil {
 		// The CRD lets through what the types refuse only where somebody else's CRD is wider than ours.
-		app = &v1alpha1.Application{}
-		app.Name, app.Namespace, app.UID, app.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
-		err = fmt.Errorf("application %s: %w", u.GetName(), err)
+		app, err = unreadable(u, err)
 	}
 	app.ManagedFields = nil
 	a.mu.Lock()
@@ -143,6 +142,23 @@ func (a *applications) take(u *unstructured.Unstructured, known bool) {
 	}
 	a.mu.Unlock()
 	a.changed(key, old, app)
+}
+
+// unreadable is what is left of an Application that can not be read as a whole, and why it can not.
+func unreadable(u *unstructured.Unstructured, err error) (*v1alpha1.Application, error) {
+	app := &v1alpha1.Application{}
+	if misfit := spec.Misfit(u.Object); misfit != nil {
+		err = misfit
+	}
+	// What can be read of the two: it may be in deletion, and it has a status already.
+	parts := map[string]any{"metadata": u.Object["metadata"]}
+	if status, ok := u.Object["status"]; ok && runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": status}, &v1alpha1.Application{}) == nil {
+		parts["status"] = status
+	}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(parts, app) != nil {
+		app.Name, app.Namespace, app.UID, app.ResourceVersion = u.GetName(), u.GetNamespace(), u.GetUID(), u.GetResourceVersion()
+	}
+	return app, err
 }
 
 // Add implements cache.ReflectorStore.

@@ -184,7 +184,10 @@ func (r request) source(i int) v1alpha1.ApplicationSource {
 }
 
 func (r request) field(i int) string {
-	if len(r.sources) > 1 {
+	switch {
+	case r.app.Spec.SourceHydrator != nil:
+		return "spec.sourceHydrator.syncSource"
+	case len(r.app.Spec.Sources) > 0:
 		return "spec.sources[" + strconv.Itoa(i) + "]"
 	}
 	return "spec.source"

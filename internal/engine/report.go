@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -251,6 +252,9 @@ func (e *Engine) postpone(st *state) bool {
 // statusPatch is the smallest merge patch that makes the custom resource say status; nil when it does already.
 func statusPatch(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, taken, refreshed bool) ([]byte, error) {
 	old, err := json.Marshal(map[string]any{"status": app.Status})
+	if reflect.ValueOf(app.Status).IsZero() { // never written: an empty text that the definition demands is no "as before"
+		old, err = []byte(`{"status":{}}`), nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("application %s: status: %w", app.Name, err)
 	}

@@ -32,7 +32,7 @@ func TestBadSources(t *testing.T) {
 		"unknown-revision": {v1alpha1.ApplicationSource{RepoURL: url, Path: "app", TargetRevision: "mian"}, comparison, []string{url, "mian", "main"}},
 		"missing-path":     {v1alpha1.ApplicationSource{RepoURL: url, Path: "apps"}, comparison, []string{url, "apps"}},
 		"path-is-file":     {v1alpha1.ApplicationSource{RepoURL: url, Path: "app/file"}, comparison, []string{url, "app/file", "file"}},
-		"climbing-path":    {v1alpha1.ApplicationSource{RepoURL: url, Path: "../x"}, comparison, []string{"../x", "out of the source"}},
+		"climbing-path":    {v1alpha1.ApplicationSource{RepoURL: url, Path: "../x"}, invalid, []string{"spec.source.path", "../x", "out of the source"}},
 		"template-error":   {v1alpha1.ApplicationSource{RepoURL: url, Path: "broken"}, comparison, []string{url, "templates/cm.yaml:4"}},
 		"no-dependency":    {v1alpha1.ApplicationSource{RepoURL: url, Path: "nodep"}, comparison, []string{url, "sub"}},
 		"no-base":          {v1alpha1.ApplicationSource{RepoURL: url, Path: "overlay"}, comparison, []string{url, "base"}},

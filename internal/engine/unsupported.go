@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/plan"
+	"github.com/lockstep-cd/lockstep/internal/spec"
 )
 
 // syncOption is what is known of a sync option (contract §1.3).
@@ -71,8 +72,14 @@ func unsupported(app *v1alpha1.Application, set *desiredSet) []v1alpha1.Applicat
 			}
 		}
 	}
+	for _, remark := range spec.Remarks(app.Spec) {
+		tell("%s", remark)
+	}
 	for _, list := range [][]desired{set.objects, set.hooks} {
 		for i := range list {
+			for _, why := range plan.Misread(list[i].GetAnnotations()) {
+				tell("%s: annotation %s", list[i].key, why)
+			}
 			for _, o := range slices.Sorted(maps.Keys(objectOptions(&list[i]))) {
 				if why := misunderstood(o, true); why != "" {
 					tell("%s: annotation %s: %q has no effect: %s", list[i].key, plan.SyncOptionsAnnotation, o, why)
