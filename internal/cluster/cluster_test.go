@@ -297,6 +297,10 @@ func TestCheck(t *testing.T) {
 		{"unknown", `{apiVersion: v1, kind: Secret, metadata: {name: a}, dada: {pw: CANARY}}`, "dada: is no field of this kind"},
 		{"two faults", `{apiVersion: v1, kind: ConfigMap, data: {a: true}, metadata: {labels: {b: 4711}}}`,
 			"data.a: expected string; metadata.labels.b: expected string"},
+		{"unknown fields at all depths, whatever is met first",
+			`{apiVersion: v1, kind: Pod, extra: {a: CANARY}, metadata: {lables: {a: b}}, spec: {containers: [{name: c, imagepullpolicy: Always, image: 1, tyt: true}]}}`,
+			`extra: is no field of this kind; metadata.lables: is no field of this kind; spec.containers[name="c"].image: expected string; ` +
+				`spec.containers[name="c"].imagepullpolicy: is no field of this kind; spec.containers[name="c"].tyt: is no field of this kind`},
 		{"C016 the same key twice", `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, env: [{name: MODE, value: CANARY}, {name: MODE, value: b}]}]}}`,
 			`spec.containers[name="c"].env: duplicate entries for key [name="MODE"]`},
 		{"no schema", `{apiVersion: example.com/v1, kind: Unknown, spec: {a: CANARY}}`, ""},

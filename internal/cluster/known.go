@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
@@ -19,12 +19,18 @@ func (c *Cluster) Known(u *unstructured.Unstructured) (*unstructured.Unstructure
 	if err != nil || converter == nil {
 		return u, nil
 	}
-	kept := u
-	var dropped []string
+	kept, dropped, _ := strip(converter, u)
+	return kept, dropped
+}
+
+// strip drops the fields that the schema does not have, until none is left: the library passes over the rest of a map once
+// it has met one, and walks maps in no order. What is at fault besides is left: the API server names it, too.
+func strip(converter managedfields.TypeConverter, u *unstructured.Unstructured) (kept *unstructured.Unstructured, dropped []string, left error) {
+	kept = u
 	for {
-		_, err := converter.ObjectToTyped(kept)
+		_, left = converter.ObjectToTyped(kept)
 		var faults typed.ValidationErrors
-		if !errors.As(err, &faults) {
+		if !errors.As(left, &faults) {
 			break
 		}
 		if kept == u {
@@ -33,16 +39,16 @@ func (c *Cluster) Known(u *unstructured.Unstructured) (*unstructured.Unstructure
 		before := len(dropped)
 		for _, f := range faults {
 			path := strings.TrimPrefix(f.Path, ".")
-			if f.ErrorMessage == "field not declared in schema" && drop(kept.Object, path) {
+			if f.ErrorMessage == undeclared && drop(kept.Object, path) {
 				dropped = append(dropped, path)
 			}
 		}
-		if len(dropped) == before { // what is left are faults of another kind: the API server names them
+		if len(dropped) == before {
 			break
 		}
 	}
-	sort.Strings(dropped)
-	return kept, slices.Compact(dropped)
+	slices.Sort(dropped)
+	return kept, slices.Compact(dropped), left
 }
 
 // drop removes the field at path, in the library's spelling: spec.containers[name="c"].extra. Keys of maps may hold dots,

@@ -39,11 +39,12 @@ func (c *Cluster) Check(u *unstructured.Unstructured) error {
 	if err != nil || converter == nil {
 		return nil //nolint:nilerr // the API server checks again; a schema that can't be had decides nothing
 	}
-	if _, err := converter.ObjectToTyped(u); err != nil {
-		if strings.Contains(err.Error(), "no corresponding type") {
-			return nil
-		}
-		return errors.New(readable(err))
+	_, unknown, left := strip(converter, u)
+	if left != nil && strings.Contains(left.Error(), "no corresponding type") {
+		return nil
+	}
+	if faults := readable(unknown, left); faults != "" {
+		return errors.New(faults)
 	}
 	return nil
 }
@@ -111,21 +112,28 @@ func (s *schemas) refresh() {
 	}
 }
 
-// readable puts the library's list of errors on one line and leaves out the values it quotes.
-func readable(err error) string {
+// undeclared is the library's word for a field that the schema does not have.
+const undeclared = "field not declared in schema"
+
+// readable puts the fields that are not known and the library's list of other faults on one line, and leaves out the values
+// it quotes.
+func readable(unknown []string, left error) string {
+	var out []string
+	for _, path := range unknown {
+		out = append(out, path+": is no field of this kind")
+	}
 	var list typed.ValidationErrors
-	if !errors.As(err, &list) {
+	if left != nil && !errors.As(left, &list) {
 		return "does not fit the schema of its kind"
 	}
-	out := make([]string, 0, len(list))
 	for _, fault := range list {
 		// What was found instead is printed behind the comma: the value itself, in one form or another.
 		text, _, _ := strings.Cut(fault.ErrorMessage, ", got ")
-		if text == "field not declared in schema" {
+		if text == undeclared {
 			text = "is no field of this kind"
 		}
 		out = append(out, strings.TrimPrefix(fault.Path+": "+text, "."))
 	}
 	slices.Sort(out) // the library walks maps; the sentence must be the same every time
-	return strings.Join(out, "; ")
+	return strings.Join(slices.Compact(out), "; ")
 }
