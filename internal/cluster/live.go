@@ -32,6 +32,8 @@ type Live struct {
 	Steering map[string]string
 	// Controlled tells that a controller made the object; it is never pruned on its own.
 	Controlled bool
+	// Created is when the API server made the object, in seconds since 1970.
+	Created int64
 	// Deleting tells that the object has a deletionTimestamp.
 	Deleting bool
 	// Health by the rules of the kind; HasHealth is false for kinds without a rule.
@@ -51,7 +53,7 @@ type Reader func(u *unstructured.Unstructured) Live
 func Identity(u *unstructured.Unstructured) Live {
 	l := Live{
 		Key: manifest.KeyOf(u), Version: u.GroupVersionKind().Version, UID: u.GetUID(),
-		ResourceVersion: u.GetResourceVersion(), Deleting: u.GetDeletionTimestamp() != nil,
+		ResourceVersion: u.GetResourceVersion(), Created: u.GetCreationTimestamp().Unix(), Deleting: u.GetDeletionTimestamp() != nil,
 	}
 	l.Controlled = metav1.GetControllerOf(u) != nil
 	for k, v := range u.GetAnnotations() {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,8 +28,9 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	r := st.running
 	if wait := r.notYet.Sub(e.opts.Now()); wait > 0 {
 		e.queue.AddAfter(st.key, queue.Commits, wait)
-		return outcome{state: r.state(l, v1alpha1.OperationRunning, r.message)}, nil
+		return outcome{state: r.resting(l, r.message)}, nil
 	}
+	r.notYet = time.Time{}
 	t, err := e.aim(ctx, st, l)
 	if err != nil {
 		return outcome{}, err
@@ -42,6 +43,16 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 		}
 		return e.fail(st, l, reason.Error(), t.invalid != nil), nil
 	}
+	r.aimed(t)
+	if missing := t.unmatched(r); missing != "" {
+		return e.fail(st, t, missing, true), nil
+	}
+	return e.carryOut(ctx, st, l, t)
+}
+
+// carryOut does the steps towards t, what the operation works on, as far as they need not be waited for.
+func (e *Engine) carryOut(ctx context.Context, st *state, l, t *look) (outcome, error) {
+	r := st.running
 	opts := syncOptions(t.app, r.op.Sync)
 	t.prune, t.only = r.op.Sync.Prune, r.op.Sync.Resources
 	t.install, t.hooks = r.install(t), r.hooks(t.set)
@@ -52,7 +63,7 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 		}
 		r.checked = true
 	}
-	if err := e.namespace(ctx, t, opts); err != nil {
+	if err := e.namespace(ctx, t, opts, r.op.Sync.DryRun); err != nil {
 		return e.problem(ctx, st, t, err)
 	}
 	held := ""
@@ -68,7 +79,7 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 		list = steps.OnFail
 	}
 	for i, step := range list {
-		if i > 0 && e.superseded(st, l) { // since a hook has ended
+		if i > 0 && r.outdated(l) { // since a hook has ended
 			e.queue.Add(st.key, queue.Commits)
 			return outcome{state: r.state(t, v1alpha1.OperationRunning, "gives way to a newer commit")}, nil
 		}
@@ -87,13 +98,21 @@ func (e *Engine) advance(ctx context.Context, st *state, l *look) (outcome, erro
 	if r.failing != "" {
 		return e.failed(ctx, st, t, plan.Plan{}, r.failing), nil
 	}
-	if len(steps.Unconfirmed) > 0 {
+	if len(steps.Unconfirmed) > 0 && !r.op.Sync.DryRun {
 		held = confirmation("prune", steps.Unconfirmed)
 	}
 	if held != "" {
 		return e.waiting(st, t, held), nil
 	}
-	e.cleanHooks(ctx, st, t, plan.HookSucceeded, false)
+	return e.conclude(ctx, st, l, t)
+}
+
+// conclude ends an operation that has done all its steps.
+func (e *Engine) conclude(ctx context.Context, st *state, l, t *look) (outcome, error) {
+	r := st.running
+	if err := e.cleanHooks(ctx, st, t, plan.HookSucceeded, false); err != nil {
+		return e.problem(ctx, st, t, err)
+	}
 	if t != l { // what the spec asks for is compared again with what is now in the cluster
 		e.queue.Add(st.key, queue.Commits)
 	}
@@ -115,8 +134,11 @@ func (e *Engine) step(ctx context.Context, st *state, l *look, step plan.Step, o
 		e.queue.Add(st.key, queue.Commits)
 		return run.waits, "", nil
 	}
-	if run.waits != "" || run.failure != "" || !more {
+	if run.waits != "" || run.failure != "" || !more || st.running.op.Sync.DryRun {
 		return run.waits, run.failure, nil
+	}
+	if waits = e.unseen(ctx, st, l, step); waits != "" {
+		return waits, "", nil
 	}
 	waits, failure = l.unsettled(step)
 	return waits, failure, nil
@@ -125,15 +147,18 @@ func (e *Engine) step(ctx context.Context, st *state, l *look, step plan.Step, o
 // failed ends an attempt that met a refusal, after the hooks of SyncFail have run.
 func (e *Engine) failed(ctx context.Context, st *state, l *look, steps plan.Plan, message string) outcome {
 	r := st.running
-	if r.failing == "" && len(steps.OnFail) > 0 {
+	if r.failing == "" && len(steps.OnFail) > 0 && !r.op.Sync.DryRun {
 		r.failing = message
+		r.noteDown(failingNote, message)
 		e.queue.Add(st.key, queue.Commits)
 		return outcome{state: r.state(l, v1alpha1.OperationRunning, message+"; running the hooks of SyncFail")}
 	}
 	if r.failing != "" {
 		message = r.failing
 	}
-	e.cleanHooks(ctx, st, l, plan.HookFailed, false)
+	if err := e.cleanHooks(ctx, st, l, plan.HookFailed, false); err != nil {
+		e.log.Warn("hook not deleted", "application", st.key, "error", err)
+	}
 	return e.fail(st, l, message, false)
 }
 
@@ -151,43 +176,6 @@ func success(r *running) string {
 		return "dry run finished; nothing was changed"
 	}
 	return "successfully synced"
-}
-
-// aim is the look that the operation works on: the one at the spec, unless the operation names revisions or sources, or
-// brings manifests.
-func (e *Engine) aim(ctx context.Context, st *state, l *look) (*look, error) {
-	s := st.running.op.Sync
-	if len(s.Manifests) > 0 {
-		return e.local(ctx, st, l), ctx.Err()
-	}
-	fixed := s.Revisions
-	if len(fixed) == 0 && s.Revision != "" {
-		fixed = []string{s.Revision}
-	}
-	own := s.Source != nil || len(s.Sources) > 0
-	if !own && (len(fixed) == 0 || l.rendering != nil && slices.Equal(fixed, l.rendering.revisions)) {
-		return l, nil
-	}
-	if st.running.op.InitiatedBy.Automated && !own && !st.running.op.Retry.Refresh && l.rendering != nil && st.attempted == l.rendering.digest {
-		return l, nil // the commit moved on, what it renders to did not
-	}
-	t := &look{app: l.app, rules: l.rules, invalid: l.invalid}
-	if t.invalid != nil {
-		return t, nil
-	}
-	r := request{key: st.key, app: l.app, sources: l.sources(st.running), rules: l.rules, fixed: fixed, unreached: &atomic.Bool{}}
-	if err := e.capabilities(&r); err != nil {
-		t.failed = err
-		return t, nil
-	}
-	rendered, err := e.chain().render(ctx, r, nil)
-	if err != nil {
-		t.blame(err, r.unreached.Load())
-		return t, ctx.Err()
-	}
-	t.rendering = rendered
-	e.compareTo(ctx, st, t, false)
-	return t, ctx.Err()
 }
 
 // syncOptions joins the application's and the operation's options.
@@ -325,6 +313,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 		return "", nil
 	}
 	e.opts.Metrics.applied.Inc()
+	r.changed(d.key, existed, out, e.opts.Now().Add(e.opts.SettleAfter))
 	if d.made {
 		it.exists, it.verdict = true, compare.Equal
 		return "", nil

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,7 +220,10 @@ func wakeHash(app *v1alpha1.Application) string {
 	_ = enc.Encode(app.Spec) // a hash does not fail to be written to
 	_ = enc.Encode(app.Labels)
 	_ = enc.Encode(app.Finalizers)
-	_ = enc.Encode(app.Annotations)
+	rest := maps.Clone(app.Annotations)
+	delete(rest, RefreshAnnotation) // that a request for a look was seen to is no reason for another
+	delete(rest, refreshTimestampAnnotation)
+	_ = enc.Encode(rest)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

@@ -46,6 +46,9 @@ type Options struct {
 	WaitNote time.Duration
 	// Audit is how what is held is checked against the truth.
 	Audit AuditOptions
+	// SettleAfter is how long the controllers of objects that do not report what they have seen are given to do so, before
+	// the next wave; default 2 seconds (DESIGN.md §2.5).
+	SettleAfter time.Duration
 	// Metrics count what happens; see NewMetrics.
 	Metrics *Metrics
 	// Log takes what operators should know.
@@ -93,6 +96,9 @@ func New(o Options) (*Engine, error) {
 	}
 	if o.WaitNote == 0 {
 		o.WaitNote = 15 * time.Minute
+	}
+	if o.SettleAfter == 0 {
+		o.SettleAfter = 2 * time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -150,6 +150,17 @@ func (w *world) start() {
 	}
 }
 
+// restart runs another engine, on other data where lose says so, with options that change may alter.
+func (w *world) restart(lose bool, change func(*engine.Options)) {
+	w.t.Helper()
+	w.stop()
+	if lose {
+		w.data = w.t.TempDir()
+	}
+	w.tune = change
+	w.start()
+}
+
 func (w *world) stop() {
 	if w.engine != nil {
 		w.engine.Stop()

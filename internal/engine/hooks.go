@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +19,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
+	"github.com/lockstep-cd/lockstep/internal/queue"
 )
 
 // OperationAnnotation ties a live hook to one attempt of one operation: on resuming, a live hook with this mark is the hook
@@ -49,14 +52,12 @@ func (r *running) hooks(set *desiredSet) []desired {
 
 // install tells whether this is the application's first deployment, and notes it in the operation.
 func (r *running) install(l *look) bool {
-	for _, info := range r.op.Info {
-		if info != nil && info.Name == installInfo {
-			return info.Value == "true"
-		}
+	if note := noted(&r.op, installInfo); note != "" {
+		return note == "true"
 	}
 	first := len(l.app.Status.History) == 0 && !slices.ContainsFunc(l.items, func(it item) bool { return it.exists })
 	if len(r.hooks(l.set)) > 0 {
-		r.op.Info = append(r.op.Info, &v1alpha1.Info{Name: installInfo, Value: fmt.Sprint(first)})
+		r.noteDown(installInfo, fmt.Sprint(first))
 	}
 	return first
 }
@@ -119,13 +120,11 @@ func (e *Engine) hook(ctx context.Context, st *state, l *look, t plan.Task) (hoo
 			phase, message = seen.phase, seen.message
 		}
 		if !phase.Completed() {
-			limit, late, err := e.overdue(ctx, st, d, key)
-			if err == nil && late {
+			if limit, late := e.overdue(st, d, live); late {
 				phase, message = v1alpha1.OperationFailed, fmt.Sprintf("did not end within its deadline of %s", limit)
-				err = e.removeHook(ctx, live)
-			}
-			if err != nil {
-				return hookRun{}, err
+				if err := e.removeHook(ctx, live); err != nil {
+					return hookRun{}, err
+				}
 			}
 		}
 		r.noteHook(at, d, phase, message)
@@ -140,7 +139,7 @@ func (e *Engine) hook(ctx context.Context, st *state, l *look, t plan.Task) (hoo
 		return hookRun{journal: true, waits: "starting hook " + key.String()}, nil
 	case !r.intents[at]:
 		r.noteHook(at, d, v1alpha1.OperationFailed, "vanished before it was seen to finish")
-	case exists && slices.Contains(plan.HookPolicies(d.GetAnnotations()), plan.BeforeHookCreation):
+	case exists && (slices.Contains(plan.HookPolicies(d.GetAnnotations()), plan.BeforeHookCreation) || ranBefore(live)):
 		return e.removeEarlier(ctx, l, live)
 	default:
 		return e.makeHook(ctx, r, d, at)
@@ -149,6 +148,20 @@ func (e *Engine) hook(ctx context.Context, st *state, l *look, t plan.Task) (hoo
 		return ended(key, now), nil
 	}
 	return hookRun{waits: "waiting for the end of hook " + key.String()}, nil
+}
+
+// ranBefore tells that the live object is a hook of an earlier sync that has run to its end: applied again it would not run
+// again, whatever its policy says of its deletion.
+func ranBefore(live cluster.Live) bool {
+	if live.Steering[OperationAnnotation] == "" || !live.HasHealth {
+		return false
+	}
+	phase, _ := hookState(live)
+	switch live.Key.GroupKind().String() {
+	case "Job.batch", "Pod", "Workflow.argoproj.io":
+		return phase.Completed()
+	}
+	return false
 }
 
 func ended(key manifest.Key, res *v1alpha1.ResourceResult) hookRun {
@@ -161,6 +174,7 @@ func ended(key manifest.Key, res *v1alpha1.ResourceResult) hookRun {
 // removeEarlier deletes the hook that an earlier sync left, and waits until it is gone.
 func (e *Engine) removeEarlier(ctx context.Context, l *look, live cluster.Live) (hookRun, error) {
 	waits := hookRun{waits: "waiting for the earlier hook " + live.Key.String() + " to be gone"}
+	e.queue.AddAfter(e.applications.key(l.app.Name), queue.Commits, time.Second) // the mark on it may be another's, who is woken by its end
 	if live.Deleting {
 		return waits, nil
 	}
@@ -258,31 +272,23 @@ func hookState(l cluster.Live) (v1alpha1.OperationPhase, string) {
 	return v1alpha1.OperationRunning, message
 }
 
-// cleanHooks deletes the hooks of this attempt whose policy says so, now that the whole sync has ended.
-func (e *Engine) cleanHooks(ctx context.Context, st *state, l *look, end plan.DeletePolicy, all bool) {
-	if l.set == nil {
-		return
-	}
+// cleanHooks deletes the hooks of this attempt whose policy says so, now that the whole sync has ended; all takes those that
+// have not ended, too. The live hooks tell their policies: the source may have none of them any more.
+func (e *Engine) cleanHooks(ctx context.Context, st *state, l *look, end plan.DeletePolicy, all bool) error {
 	r := st.running
+	var failed error
 	for _, at := range r.order {
 		if r.results[at].HookType == "" {
 			continue
 		}
-		i := slices.IndexFunc(l.set.hooks, func(d desired) bool {
-			return d.key == at.key || d.key.Name == "" && d.key.Kind == at.key.Kind && strings.HasPrefix(at.key.Name, d.GetGenerateName())
-		})
-		if i < 0 || !slices.Contains(plan.HookPolicies(l.set.hooks[i].GetAnnotations()), end) &&
-			(!all || r.results[at].HookPhase.Completed()) {
-			continue
-		}
 		live, exists, err := e.cluster.Lookup(ctx, at.key)
-		if err == nil && exists && !live.Deleting && live.Steering[OperationAnnotation] == r.mark(at.phase) {
+		if err == nil && exists && !live.Deleting && live.Steering[OperationAnnotation] == r.mark(at.phase) &&
+			(slices.Contains(plan.HookPolicies(live.Steering), end) || all && !r.results[at].HookPhase.Completed()) {
 			err = e.removeHook(ctx, live)
 		}
-		if err != nil && ctx.Err() == nil {
-			e.log.Warn("hook not deleted", "application", st.key, "hook", at.key.String(), "error", err)
-		}
+		failed = cmp.Or(failed, err)
 	}
+	return failed
 }
 
 // hooksSeen remembers how hooks ended, from the moment the watch said so: a Job may be gone a moment later.

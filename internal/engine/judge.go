@@ -60,7 +60,7 @@ func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Applicat
 		return it, nil
 	}
 	if d.made {
-		if it.verdict = compare.Missing; st.tried(app, set) {
+		if it.verdict = compare.Missing; tried(app, set) {
 			it.verdict = compare.Equal
 		}
 		return it, nil

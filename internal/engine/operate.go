@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,14 @@ type running struct {
 	notYet  time.Time // a retry is not made before
 	results map[result]*v1alpha1.ResourceResult
 	order   []result
+	// goal is what the operation works on, sources and revisions what that came from; empty before its first look.
+	goal      string
+	sources   []v1alpha1.ApplicationSource
+	revisions []string
+	several   bool
+	// rendered is the goal, where it is not what the spec renders to; kept are Secrets among local manifests.
+	rendered *rendering
+	kept     []manifest.Key
 	// intents are hooks that this process noted as about to be made.
 	intents map[result]bool
 	trouble trouble
@@ -35,7 +45,12 @@ type running struct {
 	// selective operations write no history.
 	selective bool
 	checked   bool
-	message   string
+	// message is what was said last of where it stands.
+	message string
+	// changes are objects whose controllers may not have seen the last change; resumed is when this process took the
+	// operation up, if another had begun it.
+	changes map[manifest.Key]change
+	resumed time.Time
 }
 
 // outcome is what an operation came to in one look.
@@ -49,6 +64,8 @@ type outcome struct {
 	refusal  string
 	// rests is why automated sync does nothing although something is to be done.
 	rests string
+	// superseded is the operation that gave way in this look.
+	superseded *running
 	// pin is the digest that a rollback leaves automated sync resting at.
 	pin string
 }
@@ -66,56 +83,97 @@ func automated(app *v1alpha1.Application) plan.Auto {
 func (e *Engine) operate(ctx context.Context, st *state, l *look) (outcome, error) {
 	e.resume(st, l)
 	var out outcome
+	var err error
 	switch {
-	case st.running != nil && terminating(l.app):
-		e.cleanHooks(ctx, st, l, plan.HookFailed, true)
-		return e.finish(st, l, v1alpha1.OperationFailed, "operation was terminated on request"), nil
-	case st.running != nil && l.app.Operation == nil && e.superseded(st, l):
-		if l.app.Annotations[SupersedeAnnotation] == "at-once" {
-			e.cleanHooks(ctx, st, l, plan.HookFailed, true)
+	case st.running == nil:
+	case terminating(l.app):
+		return e.terminate(ctx, st, l)
+	default:
+		if out, err = e.supersede(ctx, st, l); err != nil {
+			return outcome{}, err
 		}
-		e.supersede(st, l)
-	case st.running == nil && l.app.Operation != nil:
-		st.running = newRunning(*l.app.Operation, e.opts.Now())
-		st.running.request = l.app.Operation
+	}
+	rests := out.rests
+	if st.running == nil && l.app.Operation != nil {
+		taken, fine := e.take(st, l)
+		if taken.taken = true; !fine {
+			return taken, nil
+		}
 		out.taken = true
-	case st.running != nil && l.app.Operation != nil && sameJSON(st.running.request, l.app.Operation):
+	}
+	if st.running == nil && !e.begin(st, l, &out) {
+		return out, nil
+	}
+	if l.app.Operation != nil && sameJSON(st.running.request, l.app.Operation) {
 		out.taken = true // taking it up could not be written down at the first attempt
 	}
-	if st.running == nil {
-		if !e.begin(st, l, &out) {
-			return out, nil
-		}
-	}
 	more, err := e.advance(ctx, st, l)
-	more.taken = out.taken
+	if more.taken = out.taken; !more.taken {
+		rests = cmp.Or(pending(l.app), rests)
+	}
+	if st.running != nil {
+		more.rests = rests
+	}
 	return more, err
+}
+
+// terminate ends the operation, as somebody asked: its running hooks are deleted, nothing else is undone.
+func (e *Engine) terminate(ctx context.Context, st *state, l *look) (outcome, error) {
+	message := "operation was terminated on request"
+	if err := e.cleanHooks(ctx, st, l, plan.HookFailed, true); err != nil {
+		if passes(err) {
+			return outcome{}, err
+		}
+		message += "; a hook could not be deleted: " + err.Error()
+	}
+	return e.finish(st, l, v1alpha1.OperationFailed, message), nil
 }
 
 // resume takes up an operation that a process before us left unfinished.
 func (e *Engine) resume(st *state, l *look) {
 	last := l.app.Status.OperationState
-	if st.running != nil || last == nil || last.Phase.Completed() || l.app.Operation != nil {
+	if st.running != nil || last == nil || last.Phase.Completed() {
 		return
 	}
+	st.running = takeUp(last)
+	st.running.resumed = e.opts.Now()
+	if sameJSON(l.app.Operation, last.Operation) { // Argo CD leaves the request in place while it works on it
+		st.running.request = l.app.Operation
+	}
+}
+
+// takeUp is the operation as it was written down last.
+func takeUp(last *v1alpha1.OperationState) *running {
 	r := newRunning(last.Operation, last.StartedAt.Time)
-	r.retries = last.RetryCount
-	if last.SyncResult != nil {
-		for _, res := range last.SyncResult.Resources {
-			if res == nil {
-				continue
-			}
-			at := result{
-				key:   manifest.Key{Group: res.Group, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
-				phase: plan.Phase(res.SyncPhase),
-			}
-			r.results[at], r.order = res, append(r.order, at)
+	r.retries, r.failing, r.message = last.RetryCount, noted(&r.op, failingNote), last.Message
+	if last.FinishedAt != nil { // the attempt that ended then is to be followed by another
+		r.notYet = last.FinishedAt.Add(backoff(r.op.Retry.Backoff, r.retries-1))
+	}
+	if last.SyncResult == nil {
+		return r
+	}
+	if f := strings.Fields(noted(&r.op, renderingNote)); len(f) == 2 && !r.local() {
+		r.goal, r.several = f[0], len(last.SyncResult.Sources) > 0
+		r.sources, r.revisions = last.SyncResult.Sources, revisionsOf(*last.SyncResult)
+		if !r.several {
+			r.sources = []v1alpha1.ApplicationSource{last.SyncResult.Source}
 		}
 	}
-	st.running = r
+	for _, res := range last.SyncResult.Resources {
+		if res == nil {
+			continue
+		}
+		at := result{
+			key:   manifest.Key{Group: res.Group, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
+			phase: plan.Phase(res.SyncPhase),
+		}
+		r.results[at], r.order = res, append(r.order, at)
+	}
+	return r
 }
 
 func newRunning(op v1alpha1.Operation, now time.Time) *running {
+	op = *op.DeepCopy()
 	if op.Sync == nil {
 		op.Sync = &v1alpha1.SyncOperation{}
 	}
@@ -135,7 +193,7 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 		out.rests = reason
 		return false
 	}
-	act, reason := plan.Automate(automated(l.app), e.situation(st, l))
+	act, reason := plan.Automate(automated(l.app), e.situation(l))
 	if held := l.rules.Windows(); held != nil && (act == plan.SyncAll || act == plan.Heal) {
 		act, reason = plan.Refuse, held.Error()
 	}
@@ -145,50 +203,58 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 			return false
 		}
 	}
+	now := e.opts.Now()
 	switch act {
 	case plan.SyncAll:
-		st.running = newRunning(e.automatic(l, nil), e.opts.Now())
-		st.noteSuperseded()
-		st.attempted = l.rendering.digest
-		return true
+		st.running = newRunning(e.automatic(l, nil), now)
 	case plan.Heal:
-		resources, wait := e.healable(st, l)
+		resources, wait, next := putBack(l.app).due(l.items, now)
 		if wait > 0 {
 			e.queue.AddAfter(st.key, queue.Drift, wait)
 		}
 		if len(resources) == 0 {
 			return false
 		}
-		st.running = newRunning(e.automatic(l, resources), e.opts.Now())
-		return true
+		st.running = newRunning(e.automatic(l, resources), now)
+		st.running.op.Sync.SelfHealAttemptsCount = next.most()
+		st.running.noteDown(healsNote, next.String())
+	default:
+		return false
 	}
-	return false
+	if out.superseded != nil {
+		st.running.follow(out.superseded)
+	}
+	return true
 }
 
-func (e *Engine) situation(st *state, l *look) plan.Situation {
+func (e *Engine) situation(l *look) plan.Situation {
 	s := plan.Situation{OutOfSync: l.outOfSync(), Empty: len(l.set.objects) == 0 && len(l.extras) > 0}
 	for _, x := range l.extras {
 		if l.prunable(x) {
 			s.Extras++
 		}
 	}
+	if last, known := lastAttempt(l.app); known {
+		same := last.goal == l.goal()
+		s.Failed = same && last.failed && last.means == l.means()
+		s.New = !same || last.failed && !s.Failed
+		return s
+	}
 	last := l.app.Status.OperationState
-	same := st.tried(l.app, l.set)
-	s.New = !same
-	s.Failed = same && last != nil && (last.Phase == v1alpha1.OperationFailed || last.Phase == v1alpha1.OperationError)
+	s.New = !tried(l.app, l.set)
+	s.Failed = !s.New && (last.Phase == v1alpha1.OperationFailed || last.Phase == v1alpha1.OperationError)
 	return s
 }
 
-// tried tells whether the last whole sync was one to this set.
-func (st *state) tried(app *v1alpha1.Application, set *desiredSet) bool {
-	last := app.Status.OperationState
-	if st.attempted == "" && last != nil && last.SyncResult != nil {
-		// After a restart only the revision tells.
-		if slices.Equal(revisionsOf(*last.SyncResult), set.revisions) && sameSources(*last.SyncResult, app) {
-			st.attempted = set.digest
-		}
+// tried tells whether the last whole sync was one to this set. Of an operation without a note, as those of Argo CD, only the
+// revision tells.
+func tried(app *v1alpha1.Application, set *desiredSet) bool {
+	if last, known := lastAttempt(app); known {
+		return last.goal == goalOf(set.digest, app)
 	}
-	return st.attempted == set.digest
+	last := app.Status.OperationState
+	return last != nil && last.SyncResult != nil && slices.Equal(revisionsOf(*last.SyncResult), set.revisions) &&
+		sameSources(*last.SyncResult, app)
 }
 
 // prunable tells whether a sync with prune would take the object away: what stays whatever is done starts no sync, else one
@@ -230,75 +296,13 @@ func (e *Engine) automatic(l *look, resources []v1alpha1.SyncOperationResource) 
 			op.Retry = *p.Retry
 		}
 	}
-	if len(l.app.Spec.Sources) > 0 {
-		op.Sync.Revisions = l.rendering.revisions
-	} else {
-		op.Sync.Revision = first(l.rendering.revisions)
-	}
 	return op
 }
 
-// The pauses between putting one object back again and again: at once, then 2 s, 6 s … up to 5 minutes; forgotten after
-// 10 minutes of peace.
-const (
-	healFirst  = 2 * time.Second
-	healFactor = 3
-	healMax    = 5 * time.Minute
-	healForget = 10 * time.Minute
-)
-
-// healable are the objects that may be put back now, and how long until the next may.
-func (e *Engine) healable(st *state, l *look) ([]v1alpha1.SyncOperationResource, time.Duration) {
-	now := e.opts.Now()
-	var out []v1alpha1.SyncOperationResource
-	var wait time.Duration
-	if st.heals == nil {
-		st.heals = map[key]heal{}
-	}
-	for _, it := range l.items {
-		if it.inSync() || it.holder != "" || it.desired.problem != nil {
-			continue
-		}
-		h := st.heals[it.desired.key]
-		if now.Sub(h.last) > healForget {
-			h = heal{}
-		}
-		if d := h.next.Sub(now); d > 0 {
-			if wait == 0 || d < wait {
-				wait = d
-			}
-			continue
-		}
-		pause := healFirst
-		for range h.count {
-			pause = min(pause*healFactor, healMax)
-		}
-		st.heals[it.desired.key] = heal{count: h.count + 1, next: now.Add(pause), last: now}
-		k := it.desired.key
-		out = append(out, v1alpha1.SyncOperationResource{Group: k.Group, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name})
-	}
-	return out, wait
-}
-
-// finish ends the operation under way.
+// finish ends the operation under way and tells of it.
 func (e *Engine) finish(st *state, l *look, phase v1alpha1.OperationPhase, message string) outcome {
 	r := st.running
-	st.running = nil
-	e.hooksSeen.forget(r)
-	now := metav1.NewTime(e.opts.Now().Truncate(time.Second))
-	state := r.state(l, phase, message)
-	state.FinishedAt = &now
-	if len(r.op.Sync.Manifests) > 0 { // they may hold Secrets, and are of no use any more
-		state.Operation.Sync = r.op.Sync.DeepCopy()
-		state.Operation.Sync.Manifests = nil
-	}
-	out := outcome{state: state}
-	if phase == v1alpha1.OperationSucceeded && !r.selective && !r.op.Sync.DryRun && l.compared() {
-		if len(r.op.Sync.Manifests) == 0 { // else there would be nothing to go back to
-			out.deployed = deployment(l, r, now)
-		}
-		st.attempted = l.rendering.digest
-	}
+	out := e.end(st, l, phase, message)
 	if phase != v1alpha1.OperationSucceeded {
 		e.queue.Add(st.key, queue.Commits) // the source may have moved on meanwhile
 	}
@@ -307,38 +311,48 @@ func (e *Engine) finish(st *state, l *look, phase v1alpha1.OperationPhase, messa
 	return out
 }
 
-func deployment(l *look, r *running, now metav1.Time) *v1alpha1.RevisionHistory {
+// end makes the operation under way one that has ended.
+func (e *Engine) end(st *state, l *look, phase v1alpha1.OperationPhase, message string) outcome {
+	r := st.running
+	st.running = nil
+	e.hooksSeen.forget(r)
+	now := metav1.NewTime(e.opts.Now().Truncate(time.Second))
+	whole := r.whole()
+	r.withoutManifests()
+	r.noteDown(failingNote, "")
+	state := r.state(l, phase, message)
+	state.FinishedAt = &now
+	out := outcome{state: state}
+	if phase == v1alpha1.OperationSucceeded && whole {
+		out.deployed = deployment(r, now)
+	}
+	return out
+}
+
+func deployment(r *running, now metav1.Time) *v1alpha1.RevisionHistory {
 	started := r.started
 	h := &v1alpha1.RevisionHistory{DeployedAt: now, DeployStartedAt: &started, InitiatedBy: r.op.InitiatedBy}
-	if len(l.app.Spec.Sources) > 0 {
-		h.Sources, h.Revisions = l.sources(r), l.rendering.revisions
+	if r.several {
+		h.Sources, h.Revisions = r.sources, r.revisions
 	} else {
-		h.Source, h.Revision = first(l.sources(r)), first(l.rendering.revisions)
+		h.Source, h.Revision = first(r.sources), first(r.revisions)
 	}
 	return h
 }
 
-// sources are those that the operation used.
-func (l *look) sources(r *running) []v1alpha1.ApplicationSource {
-	switch {
-	case r != nil && len(r.op.Sync.Sources) > 0:
-		return r.op.Sync.Sources
-	case r != nil && r.op.Sync.Source != nil:
-		return []v1alpha1.ApplicationSource{*r.op.Sync.Source}
-	}
-	return effective(l.app.Spec)
-}
-
 // state is the operation as the custom resource shows it.
 func (r *running) state(l *look, phase v1alpha1.OperationPhase, message string) *v1alpha1.OperationState {
+	r.message = message
 	s := &v1alpha1.OperationState{Operation: r.op, Phase: phase, Message: message, StartedAt: r.started, RetryCount: r.retries}
+	sources, revisions, several := r.sources, r.revisions, r.several
+	if r.goal == "" && l.rendering != nil && !r.local() {
+		sources, revisions, several = l.sources(r), l.rendering.revisions, len(l.app.Spec.Sources) > 0
+	}
 	res := &v1alpha1.SyncOperationResult{}
-	if l.rendering != nil {
-		if len(l.app.Spec.Sources) > 0 {
-			res.Sources, res.Revisions = l.sources(r), l.rendering.revisions
-		} else {
-			res.Source, res.Revision = first(l.sources(r)), first(l.rendering.revisions)
-		}
+	if several {
+		res.Sources, res.Revisions = sources, revisions
+	} else {
+		res.Source, res.Revision = first(sources), first(revisions)
 	}
 	for _, at := range r.order {
 		res.Resources = append(res.Resources, r.results[at])
@@ -374,14 +388,27 @@ func (e *Engine) fail(st *state, l *look, message string, final bool) outcome {
 	r.drop()
 	r.retries++
 	r.notYet = e.opts.Now().Add(wait)
-	r.message = fmt.Sprintf("%s; retry %d follows at %s", message, r.retries, r.notYet.UTC().Format(time.RFC3339))
+	if r.op.Retry.Refresh && !r.fixed() {
+		r.anew()
+	}
+	message = fmt.Sprintf("%s; retry %d follows at %s", message, r.retries, r.notYet.UTC().Format(time.RFC3339))
 	e.queue.AddAfter(st.key, queue.Commits, wait)
-	return outcome{state: r.state(l, v1alpha1.OperationRunning, r.message)}
+	return outcome{state: r.resting(l, message)}
+}
+
+// resting is the state between two attempts. As in Argo CD it has the time at which the last one ended, from which another
+// process works out when the next is due (contract §2.8).
+func (r *running) resting(l *look, message string) *v1alpha1.OperationState {
+	state := r.state(l, v1alpha1.OperationRunning, message)
+	ended := metav1.NewTime(r.notYet.Add(-backoff(r.op.Retry.Backoff, r.retries-1)).Truncate(time.Second))
+	state.FinishedAt = &ended
+	return state
 }
 
 // drop forgets the hooks of an attempt that failed: the next one runs its own.
 func (r *running) drop() {
-	r.failing, r.intents = "", map[result]bool{}
+	r.failing, r.intents, r.changes, r.checked = "", map[result]bool{}, nil, false
+	r.noteDown(failingNote, "")
 	r.order = slices.DeleteFunc(r.order, func(at result) bool {
 		hook := r.results[at].HookType != ""
 		if hook {

@@ -62,57 +62,8 @@ func TestAutomated(t *testing.T) {
 	}
 }
 
-// clock is an engine at a moment that the test moves.
-func clock(at *time.Time) *Engine {
-	return &Engine{opts: Options{Now: func() time.Time { return *at }}}
-}
-
 func itemForTest(name string, v compare.Verdict) item {
 	return item{desired: &desired{key: manifest.Key{Kind: "ConfigMap", Namespace: "web", Name: name}}, verdict: v}
-}
-
-// Putting the same object back again and again pauses longer each time, and starts anew after a time of peace.
-func TestHealable(t *testing.T) {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	e, st := clock(&now), &state{}
-	l := &look{items: []item{itemForTest("a", compare.Different)}}
-	var pauses []time.Duration
-	for range 8 {
-		list, wait := e.healable(st, l)
-		if len(list) != 1 || list[0].Name != "a" || wait != 0 {
-			t.Fatalf("after %v: %v, wait %s", pauses, list, wait)
-		}
-		list, wait = e.healable(st, l)
-		if len(list) != 0 || wait == 0 {
-			t.Fatalf("at once again: %v, wait %s", list, wait)
-		}
-		pauses = append(pauses, wait)
-		now = now.Add(wait)
-	}
-	want := []time.Duration{2 * time.Second, 6 * time.Second, 18 * time.Second, 54 * time.Second, 162 * time.Second, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute}
-	if d := cmp.Diff(want, pauses); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	now = now.Add(healForget + time.Second)
-	if list, _ := e.healable(st, l); len(list) != 1 {
-		t.Error("not put back after a time of peace")
-	}
-	if _, wait := e.healable(st, l); wait != healFirst {
-		t.Errorf("after a time of peace the pause is %s", wait)
-	}
-}
-
-func TestHealableLeavesOut(t *testing.T) {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	held := itemForTest("held", compare.Different)
-	held.holder = "another"
-	broken := itemForTest("broken", compare.Missing)
-	broken.desired.problem = errNotCompared
-	l := &look{items: []item{itemForTest("fine", compare.Equal), held, broken, itemForTest("gone", compare.Missing)}}
-	list, wait := clock(&now).healable(&state{}, l)
-	if len(list) != 1 || list[0].Name != "gone" || wait != 0 {
-		t.Errorf("got %v, wait %s", list, wait)
-	}
 }
 
 // A sync that would leave the same objects behind must not follow the one before.

@@ -69,9 +69,9 @@ func (e *Engine) checkItem(it item, opts plan.Set) error {
 }
 
 // namespace makes the destination namespace where the options ask for it and it is not there.
-func (e *Engine) namespace(ctx context.Context, l *look, opts plan.Set) error {
+func (e *Engine) namespace(ctx context.Context, l *look, opts plan.Set, dry bool) error {
 	name := l.app.Spec.Destination.Namespace
-	if !opts.Has("CreateNamespace=true") || name == "" {
+	if dry || !opts.Has("CreateNamespace=true") || name == "" {
 		return nil
 	}
 	k := manifest.Key{Kind: "Namespace", Name: name}

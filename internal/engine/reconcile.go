@@ -57,6 +57,8 @@ type look struct {
 	install bool
 	// approved tells that a person has confirmed the deletions since the operation began.
 	approved bool
+	// judged tells that items and extras are those of set.
+	judged bool
 	// shared names, by extra object, another application that declares it.
 	shared map[manifest.Key]string
 }
@@ -235,6 +237,7 @@ func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 	}
 	l.items = items
 	l.extras = e.extras(l.app, set)
+	l.judged = true
 	l.shared = map[manifest.Key]string{}
 	for _, x := range l.extras {
 		if others := e.owners.others(st.key, x.Key); len(others) > 0 {

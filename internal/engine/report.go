@@ -47,7 +47,11 @@ func (e *Engine) report(ctx context.Context, st *state, l *look, out outcome) er
 		return err
 	}
 	st.revisionDue = time.Time{}
-	return e.write(ctx, st.key, l.app, patch)
+	err = e.write(ctx, st.key, l.app, patch)
+	if apierrors.IsConflict(err) {
+		return e.writeAgain(ctx, st, l, patch)
+	}
+	return err
 }
 
 // write sends a patch for the Application and takes in the answer, so that the next look sees it.
@@ -152,7 +156,7 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 		add(v1alpha1.ConditionSyncError, out.refusal)
 	case out.rests != "":
 		add(v1alpha1.ConditionWaitingWarning, out.rests)
-	case op != nil && (op.Phase == v1alpha1.OperationFailed || op.Phase == v1alpha1.OperationError) && l.outOfSync() && automated(l.app).Enabled:
+	case op != nil && (op.Phase == v1alpha1.OperationFailed || op.Phase == v1alpha1.OperationError) && !gaveWay(op) && l.outOfSync() && automated(l.app).Enabled:
 		add(v1alpha1.ConditionSyncError, op.Message+"; the sync is tried again when the source or the spec changes")
 	}
 	return found

@@ -43,12 +43,6 @@ type state struct {
 	verdicts map[manifest.Key]verdict
 	// ignoring are the rules of what is not compared.
 	ignoring ignoring
-	// heals counts how often an object had to be put back lately.
-	heals map[manifest.Key]heal
-	// attempted is the digest of the rendering that the last whole sync tried; empty when that is not known.
-	attempted string
-	// superseded is how many syncs in a row were, for the one that follows.
-	superseded int
 	// running is the operation under way.
 	running *running
 	// revisionDue is when a compared revision that changed alone is written.
@@ -71,12 +65,6 @@ type verdict struct {
 	paths         []string
 	masked        bool
 	note          string
-}
-
-type heal struct {
-	count int
-	next  time.Time
-	last  time.Time
 }
 
 // desired is one object as it is applied: cleaned, placed in its namespace, marked as ours.

@@ -1,14 +1,11 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 )
 
@@ -41,21 +38,14 @@ func deadline(d *desired) (time.Duration, error) {
 }
 
 // overdue tells that a running hook is past its deadline, and wakes the application when it will be.
-func (e *Engine) overdue(ctx context.Context, st *state, d *desired, key manifest.Key) (time.Duration, bool, error) {
+func (e *Engine) overdue(st *state, d *desired, live cluster.Live) (time.Duration, bool) {
 	limit, err := deadline(d)
 	if err != nil || limit == 0 {
-		return 0, false, nil //nolint:nilerr // told when the source was made ready
+		return 0, false // told when the source was made ready
 	}
-	live, err := e.cluster.Get(ctx, d.resource, key)
-	if apierrors.IsNotFound(err) {
-		return limit, false, nil
-	}
-	if err != nil {
-		return limit, false, fmt.Errorf("%s: %w", key, err)
-	}
-	left := live.GetCreationTimestamp().Add(limit).Sub(e.opts.Now())
+	left := time.Unix(live.Created, 0).Add(limit).Sub(e.opts.Now())
 	if left > 0 {
 		e.queue.AddAfter(st.key, queue.Commits, left)
 	}
-	return limit, left <= 0, nil
+	return limit, left <= 0
 }

@@ -29,7 +29,8 @@ func (e *Engine) onApplication(key string, old, now *v1alpha1.Application) {
 		e.rouse(InputApplication, key, queue.Commits)
 	case now.Operation != nil, now.DeletionTimestamp != nil && old.DeletionTimestamp == nil:
 		e.rouse(InputApplication, key, queue.People)
-	case terminating(now) && !terminating(old), wakeHash(old) != wakeHash(now):
+	case terminating(now) && !terminating(old), wakeHash(old) != wakeHash(now),
+		now.Annotations[RefreshAnnotation] != "" && refreshOf(now) != refreshOf(old):
 		e.rouse(InputApplication, key, queue.People)
 	}
 }
