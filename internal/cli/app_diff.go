@@ -9,19 +9,22 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/client"
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/engine"
+	"github.com/lockstep-cd/lockstep/internal/project"
 )
 
 type diffFlags struct {
-	output   outputFlag
-	revision string
-	exitCode bool
-	sources  workshopFlags
+	output    outputFlag
+	revisions []string
+	local     string
+	exitCode  bool
+	sources   workshopFlags
 }
 
 func newAppDiff(sh *shell, s *scope) *cobra.Command {
@@ -32,13 +35,15 @@ func newAppDiff(sh *shell, s *scope) *cobra.Command {
 		Long: "Renders the application's source here, asks the cluster what an apply of each object would make of it, and shows\n" +
 			"the difference. Nothing is written. It needs the right to read the objects and to apply them as a dry run, and\n" +
 			"git. The values of Secrets are not shown.",
-		Example: "  lockstep app diff shop\n  lockstep app diff shop --revision v1.4.0 --exit-code",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return sh.appDiff(cmd.Context(), s, f, args[0]) },
+		Example: "  lockstep app diff shop\n  lockstep app diff shop --revision v1.4.0 --exit-code\n" +
+			"  lockstep app diff shop --revision 2:v1.4.0\n  lockstep app diff shop --local ~/src/shop/deploy",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return sh.appDiff(cmd.Context(), s, f, args[0]) },
 	}
 	f.output.bind(cmd, formatJSON, formatYAML, formatName)
 	f.sources.bind(cmd)
-	cmd.Flags().StringVar(&f.revision, "revision", "", "branch, tag, commit or version instead of the application's own")
+	cmd.Flags().StringArrayVar(&f.revisions, "revision", nil, revisionHelp)
+	cmd.Flags().StringVar(&f.local, "local", "", "folder of this machine that stands in for the application's source")
 	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, fmt.Sprintf("end with %d when something differs", CodeDifferent))
 	return cmd
 }
@@ -46,6 +51,9 @@ func newAppDiff(sh *shell, s *scope) *cobra.Command {
 func (sh *shell) appDiff(ctx context.Context, s *scope, f *diffFlags, name string) error {
 	if err := f.output.check(); err != nil {
 		return err
+	}
+	if f.local != "" && len(f.revisions) > 0 {
+		return errLocalRevision()
 	}
 	ref, err := client.ParseRef(name, s.namespace)
 	if err != nil {
@@ -93,6 +101,9 @@ func (sh *shell) compare(ctx context.Context, s *scope, f *diffFlags, app *v1alp
 	if err != nil {
 		return nil, err
 	}
+	if f.local != "" {
+		return sh.compareLocal(ctx, config, f, app, rules)
+	}
 	w, err := openWorkshop(f.sources)
 	if err != nil {
 		return nil, err
@@ -107,11 +118,28 @@ func (sh *shell) compare(ctx context.Context, s *scope, f *diffFlags, app *v1alp
 	if err != nil {
 		return nil, err
 	}
-	var fixed []string
-	if f.revision != "" {
-		fixed = []string{f.revision}
+	fixed, err := fixedRevisions(app, f.revisions)
+	if err != nil {
+		return nil, err
 	}
 	return preview.Diff(ctx, app, rules, fixed...)
+}
+
+// compareLocal does the same with a folder of this machine.
+func (sh *shell) compareLocal(ctx context.Context, config *rest.Config, f *diffFlags, app *v1alpha1.Application, rules project.Rules) ([]engine.Difference, error) {
+	preview, err := engine.NewPreview(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	caps, err := preview.Capabilities()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := sh.renderLocal(ctx, app, f.local, caps, f.sources)
+	if err != nil {
+		return nil, err
+	}
+	return preview.DiffObjects(ctx, app, rules, objects)
 }
 
 // change is one object that a sync would touch. The JSON names are part of the interface.

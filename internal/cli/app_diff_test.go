@@ -133,6 +133,30 @@ func TestAppDiff(t *testing.T) {
 			t.Errorf("the exit code is explained as an error: %s", r.stderr)
 		}
 	})
+	t.Run("local", func(t *testing.T) {
+		dir := checkout(t, map[string]string{"here/changed.yaml": changedMap, "here/same.yaml": strings.ReplaceAll(sameMap, "a: b", "a: local")})
+		r := c.lockstep("app", "diff", "shop", "--local", filepath.Join(dir, "here"))
+		r.want(t, cli.CodeOK, "update ConfigMap/"+c.namespace+"/same (here/same.yaml:1)", "+  a: local", "prune ConfigMap/"+c.namespace+"/old")
+		c.lockstep("app", "diff", "shop", "--local", dir, "--revision", "v1").want(t, cli.CodeUsage, "exclude each other")
+	})
+	t.Run("the second of two sources", func(t *testing.T) {
+		other := repository(t, map[string]string{"deploy/two.yaml": strings.ReplaceAll(newMap, "a: b", "a: old")})
+		old, err := other.Resolve("HEAD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Commit(map[string]string{"deploy/two.yaml": strings.ReplaceAll(newMap, "a: b", "a: young")}, "change"); err != nil {
+			t.Fatal(err)
+		}
+		c.create(t, "two", func(app *v1alpha1.Application) {
+			app.Spec.Source = nil
+			app.Spec.Sources = []v1alpha1.ApplicationSource{{RepoURL: repo.URL(), Path: "empty"}, {RepoURL: other.URL(), Path: "deploy"}}
+			app.Spec.Destination.Namespace = c.namespace
+		})
+		c.lockstep("app", "diff", "two").want(t, cli.CodeOK, "a: young")
+		c.lockstep("app", "diff", "two", "--revision", "2:"+old).want(t, cli.CodeOK, "a: old")
+		c.lockstep("app", "diff", "two", "--revision", old).want(t, cli.CodeUsage, "2 sources", "POSITION:REVISION")
+	})
 	t.Run("unknown revision", func(t *testing.T) {
 		c.lockstep("app", "diff", "shop", "--revision", "nope").want(t, cli.CodeError, "nope")
 	})

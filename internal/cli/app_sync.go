@@ -16,6 +16,7 @@ type syncFlags struct {
 	selection
 	request requestFlags
 	output  outputFlag
+	folder  folderFlags
 	async   bool
 	timeout time.Duration
 }
@@ -28,12 +29,14 @@ func newAppSync(sh *shell, s *scope) *cobra.Command {
 		Long: "Asks for a sync and waits until it has ended. It does not wait for health: app wait does.\n" +
 			"While another operation runs the sync is refused.",
 		Example: "  lockstep app sync shop\n  lockstep app sync shop --revision v1.4.0 --prune\n" +
-			"  lockstep app sync shop --resource apps:Deployment:web\n  lockstep app sync -l team=shop --async",
+			"  lockstep app sync shop --resource apps:Deployment:web\n  lockstep app sync -l team=shop --async\n" +
+			"  lockstep app sync shop --local ~/src/shop/deploy --dry-run",
 		Args: func(_ *cobra.Command, args []string) error { return f.check(args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return sh.appSync(cmd, s, f, args) },
 	}
 	f.selection.bind(cmd)
 	f.request.bind(cmd)
+	f.folder.bind(cmd)
 	f.output.bind(cmd, formatWide, formatJSON, formatYAML, formatName)
 	cmd.Flags().BoolVar(&f.async, "async", false, "do not wait for the result")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait for the result; 0 is without end. The sync itself goes on")
@@ -41,7 +44,7 @@ func newAppSync(sh *shell, s *scope) *cobra.Command {
 }
 
 func (sh *shell) appSync(cmd *cobra.Command, s *scope, f *syncFlags, names []string) error {
-	if err := errors.Join(f.output.check(), f.request.check()); err != nil {
+	if err := errors.Join(f.output.check(), f.request.check(), f.folder.check(&f.request)); err != nil {
 		return err
 	}
 	apps, err := s.applications()
@@ -52,11 +55,14 @@ func (sh *shell) appSync(cmd *cobra.Command, s *scope, f *syncFlags, names []str
 	if err != nil {
 		return err
 	}
+	if err := sh.agree(f, refs); err != nil {
+		return err
+	}
 	ctx, stop := limit(cmd.Context(), f.timeout)
 	defer stop()
 	w := &syncWait{sh: sh, pending: map[client.Ref]client.Mark{}, said: map[client.Ref]string{}}
 	for _, ref := range refs {
-		mark, err := start(ctx, apps, ref, &f.request)
+		mark, err := sh.start(ctx, s, apps, ref, f)
 		if err != nil && ctx.Err() != nil {
 			err = fmt.Errorf("application %s: sync not asked for for certain: %w", ref, context.Cause(ctx))
 		}
@@ -77,14 +83,19 @@ func (sh *shell) appSync(cmd *cobra.Command, s *scope, f *syncFlags, names []str
 }
 
 // start asks for the sync of one application. The request takes what the application's own policy says of options.
-func start(ctx context.Context, apps client.Applications, ref client.Ref, r *requestFlags) (client.Mark, error) {
+func (sh *shell) start(ctx context.Context, s *scope, apps client.Applications, ref client.Ref, f *syncFlags) (client.Mark, error) {
 	app, err := apps.Get(ctx, ref)
 	if err != nil {
 		return client.Mark{}, err
 	}
-	op, err := r.operation(app)
+	op, err := f.request.operation(app)
 	if err != nil {
 		return client.Mark{}, err
+	}
+	if f.folder.dir != "" {
+		if err := sh.addFolder(ctx, s, f, app, op.Sync); err != nil {
+			return client.Mark{}, err
+		}
 	}
 	return apps.Start(ctx, ref, op)
 }

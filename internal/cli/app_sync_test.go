@@ -140,3 +140,49 @@ func TestAppSyncSeveral(t *testing.T) {
 	c.lockstep("app", "sync", "a", "nope", "--async").want(t, cli.CodeNotFound, "/a: sync asked for", "/nope: not found")
 	c.lockstep("app", "sync", "-l", "team=nobody").want(t, cli.CodeNotFound, "no application in namespace")
 }
+
+// A folder stands in for the source: it is rendered here, with the options of the source, and sent without the values of
+// Secrets. What deletes something is asked for twice.
+func TestAppSyncLocal(t *testing.T) {
+	c := newCluster(t)
+	dir := checkout(t, map[string]string{
+		"kustomization.yaml": "resources: [cm.yaml, secret.yaml]\n", "cm.yaml": newMap, "secret.yaml": secretText,
+	})
+	c.create(t, "shop", func(app *v1alpha1.Application) {
+		healthy(app)
+		app.Spec.Source.Kustomize = &v1alpha1.ApplicationSourceKustomize{NamePrefix: "pre-"}
+	})
+	r := c.lockstep("app", "sync", "shop", "--local", dir, "--async")
+	r.want(t, cli.CodeOK, "the values of a Secret are not sent")
+	op := c.asked(t, "shop")
+	if len(op.Sync.Manifests) != 2 || !strings.Contains(op.Sync.Manifests[0], `"name":"pre-new"`) {
+		t.Errorf("manifests %v", op.Sync.Manifests)
+	}
+	if all := strings.Join(op.Sync.Manifests, " "); strings.Contains(all, "hunter2") || strings.Contains(all, "aHVudGVyMg") || !strings.Contains(all, `"pre-key"`) {
+		t.Errorf("the Secret was sent as %s", all)
+	}
+	c.create(t, "other", healthy)
+	c.lockstep("app", "sync", "other", "--local", dir, "--prune").want(t, cli.CodeUsage, "will be deleted", "--yes")
+	c.lockstep("app", "sync", "other", "shop", "--local", dir).want(t, cli.CodeUsage, "one application")
+	c.lockstep("app", "sync", "other", "--local", dir, "--revision", "x").want(t, cli.CodeUsage, "local", "revision")
+	c.lockstep("app", "sync", "other", "--local", dir, "--resource", "apps:Deployment:web").want(t, cli.CodeUsage, "declares none of the objects")
+	c.lockstep("app", "sync", "other", "--local", dir+"/nowhere").want(t, cli.CodeNotFound, "nowhere")
+	c.lockstep("app", "sync", "other", "--local", dir, "--prune", "--yes", "--async", "--resource", ":ConfigMap:new").want(t, cli.CodeOK, "sync asked for")
+	if op := c.asked(t, "other"); len(op.Sync.Manifests) != 1 || !op.Sync.Prune {
+		t.Errorf("asked for %+v", op.Sync)
+	}
+}
+
+func TestAppSyncOfSeveralSources(t *testing.T) {
+	c := newCluster(t)
+	c.create(t, "shop", func(app *v1alpha1.Application) {
+		healthy(app)
+		app.Spec.Sources = []v1alpha1.ApplicationSource{{RepoURL: "https://git.example/a", Path: "."}, {RepoURL: "https://git.example/b", Path: "."}}
+		app.Spec.Source = nil
+	})
+	c.lockstep("app", "sync", "shop", "--revision", "v2").want(t, cli.CodeUsage, "2 sources", "POSITION:REVISION")
+	c.lockstep("app", "sync", "shop", "--revision", "2:v2", "--async").want(t, cli.CodeOK)
+	if diff := cmp.Diff([]string{"", "v2"}, c.asked(t, "shop").Sync.Revisions); diff != "" {
+		t.Errorf("revisions (-want +got)\n%s", diff)
+	}
+}

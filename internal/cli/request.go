@@ -10,7 +10,7 @@ import (
 
 // requestFlags say how to sync.
 type requestFlags struct {
-	revision   string
+	revisions  []string
 	prune      bool
 	dryRun     bool
 	force      bool
@@ -27,7 +27,7 @@ const (
 
 func (r *requestFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.revision, "revision", "", "branch, tag, commit or version instead of the application's own")
+	flags.StringArrayVar(&r.revisions, "revision", nil, revisionHelp)
 	flags.BoolVar(&r.prune, "prune", false, "delete what left the source")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "ask the API server what would happen, change nothing")
 	flags.BoolVar(&r.force, "force", false, "delete and create objects that can not be updated")
@@ -54,8 +54,17 @@ func (r *requestFlags) operation(app *v1alpha1.Application) (v1alpha1.Operation,
 	if err != nil {
 		return v1alpha1.Operation{}, err
 	}
+	revisions, err := fixedRevisions(app, r.revisions)
+	if err != nil {
+		return v1alpha1.Operation{}, err
+	}
 	sync := &v1alpha1.SyncOperation{
-		Revision: r.revision, Prune: r.prune, DryRun: r.dryRun, Resources: resources, SyncOptions: r.options,
+		Prune: r.prune, DryRun: r.dryRun, Resources: resources, SyncOptions: r.options,
+	}
+	if len(app.Spec.Sources) > 0 {
+		sync.Revisions = revisions
+	} else if len(revisions) > 0 {
+		sync.Revision = revisions[0]
 	}
 	apply := v1alpha1.SyncStrategyApply{Force: r.force}
 	if r.strategy == strategyApply {

@@ -69,3 +69,24 @@ func TestHostileTextIsText(t *testing.T) {
 		t.Errorf("control characters reach the terminal: %q", r.stdout)
 	}
 }
+
+// At a terminal the person is asked; anything but a yes leaves everything as it is.
+func TestLocalPruneIsAskedFor(t *testing.T) {
+	c := newCluster(t)
+	dir := checkout(t, map[string]string{"cm.yaml": newMap})
+	c.create(t, "shop", healthy)
+	run := func(answer string) (int, string) {
+		var out, errs output
+		code := cli.Run(t.Context(), cli.Options{In: strings.NewReader(answer), Out: &out, Err: &errs, Terminal: true, Now: now, Getenv: func(string) string { return "" }},
+			c.args([]string{"app", "sync", "shop", "--local", dir, "--prune", "--async"}))
+		return code, errs.String()
+	}
+	for _, answer := range []string{"", "n\n", "\n", "yess\n"} {
+		if code, said := run(answer); code != cli.CodeError || !strings.Contains(said, "will be deleted") || !strings.Contains(said, "nothing was asked for") {
+			t.Errorf("%q: code %d, %s", answer, code, said)
+		}
+	}
+	if code, said := run("Y\n"); code != cli.CodeOK {
+		t.Errorf("yes: code %d, %s", code, said)
+	}
+}

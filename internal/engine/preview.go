@@ -98,15 +98,29 @@ func NewPreview(config *rest.Config, sources *Sources) (*Preview, error) {
 // Diff compares what the application's sources declare with the cluster and returns every object, in the order of the
 // source and what left it last. Each object that exists costs one read and one dry run. Nothing is written.
 func (p *Preview) Diff(ctx context.Context, app *v1alpha1.Application, rules project.Rules, fixed ...string) ([]Difference, error) {
-	version, apis, err := p.cluster.Capabilities()
+	caps, err := p.Capabilities()
 	if err != nil {
 		return nil, err
 	}
-	caps := job.Capabilities{KubeVersion: version, APIVersions: apis}
 	rendered, err := renderOnce(ctx, p.sources, request{app: app, rules: rules, caps: caps, fixed: fixed})
 	if err != nil {
 		return nil, err
 	}
+	return p.against(ctx, app, rules, rendered)
+}
+
+// DiffObjects does the same with objects that stand in for those of the sources.
+func (p *Preview) DiffObjects(ctx context.Context, app *v1alpha1.Application, rules project.Rules, objects []manifest.Object) ([]Difference, error) {
+	return p.against(ctx, app, rules, &rendering{objects: objects})
+}
+
+// Capabilities are what renderers see of the cluster.
+func (p *Preview) Capabilities() (job.Capabilities, error) {
+	version, apis, err := p.cluster.Capabilities()
+	return job.Capabilities{KubeVersion: version, APIVersions: apis}, err
+}
+
+func (p *Preview) against(ctx context.Context, app *v1alpha1.Application, rules project.Rules, rendered *rendering) ([]Difference, error) {
 	prep := preparation{
 		app: app, rules: rules, kinds: p.cluster, seal: func(plain []byte) []byte { return plain },
 		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName},

@@ -190,6 +190,8 @@ func (c *Client) Refresh(ctx context.Context, ref client.Ref, hard bool) error {
 	}
 	err := c.patch(ctx, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		"argocd.argoproj.io/refresh": kind,
+		// Tells this request from an earlier one that is just being seen to.
+		"argocd.argoproj.io/refresh-timestamp": time.Now().UTC().Format(time.RFC3339Nano),
 	}}})
 	return c.explain(err, "application "+ref.String())
 }
