@@ -17,19 +17,19 @@ import (
 // Cause is why something is not well.
 type Cause struct {
 	// Reason is the kind of cause, one word for programs.
-	Reason Reason
+	Reason Reason `json:"reason"`
 	// Sentence says what is wrong; it begins with the object.
-	Sentence string
+	Sentence string `json:"sentence"`
 	// Next is what can be done about it.
-	Next string
+	Next string `json:"next"`
 	// Chain leads from the object that was asked about down to what explains it.
-	Chain []Link
+	Chain []Link `json:"chain"`
 }
 
 // Link is one object of a chain and what it says.
 type Link struct {
-	Object string
-	Says   string
+	Object string `json:"object"`
+	Says   string `json:"says,omitempty"`
 }
 
 // Object is an object of the cluster with the health that was found for it; the health may be empty.

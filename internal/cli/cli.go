@@ -100,6 +100,7 @@ func build(o Options) (*cobra.Command, *bool) {
 func (sh *shell) commands() []*cobra.Command {
 	return []*cobra.Command{
 		newApp(sh),
+		newExplain(sh),
 		newRender(sh),
 		newInstall(sh),
 		newServe(sh),

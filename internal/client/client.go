@@ -2,7 +2,7 @@
 // few methods, and the kinds of errors they answer with. Its forms (direct, which needs a kubeconfig and no server) live
 // below it.
 //
-// It imports the API's values only: never the server, never a form of its own.
+// It imports the API's values and causes only: never the server, never a form of its own.
 package client
 
 import (
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/cause"
 )
 
 // Ref names an application.
@@ -75,11 +76,28 @@ type Operator interface {
 	Refresh(ctx context.Context, ref Ref, hard bool) error
 }
 
+// Explainer says why an application is not in step or not well.
+type Explainer interface {
+	// Explain looks at the application, at those of its objects that are not well, at what belongs to them and at their
+	// recent events. Reads only.
+	Explain(ctx context.Context, ref Ref) (Explanation, error)
+}
+
+// Explanation is why an application is as it is.
+type Explanation struct {
+	App *v1alpha1.Application
+	// Causes are what keeps it from being in step and well, what blocks most first; none when all is well.
+	Causes []cause.Cause
+	// Unread is what could not be looked at, with the reason: the causes may lie there.
+	Unread []string
+}
+
 // Applications is all of it.
 type Applications interface {
 	Reader
 	Watcher
 	Operator
+	Explainer
 }
 
 // EventKind tells what an Event says.

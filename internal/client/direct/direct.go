@@ -34,9 +34,10 @@ const (
 
 // Client implements client.Applications.
 type Client struct {
-	rest  rest.Interface
-	codec runtime.ParameterCodec
-	host  string
+	config *rest.Config
+	rest   rest.Interface
+	codec  runtime.ParameterCodec
+	host   string
 	// backoff is the first wait before a lost watch is taken up again; it doubles up to maxBackoff.
 	backoff time.Duration
 }
@@ -59,7 +60,7 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: rc, codec: runtime.NewParameterCodec(scheme), host: config.Host, backoff: 200 * time.Millisecond}, nil
+	return &Client{config: config, rest: rc, codec: runtime.NewParameterCodec(scheme), host: config.Host, backoff: 200 * time.Millisecond}, nil
 }
 
 // Get implements client.Reader.

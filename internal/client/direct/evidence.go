@@ -1,0 +1,310 @@
+package direct
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/cause"
+	"github.com/lockstep-cd/lockstep/internal/client"
+	"github.com/lockstep-cd/lockstep/internal/field"
+	"github.com/lockstep-cd/lockstep/internal/health"
+)
+
+// Bounds of what one explanation reads. What is not well beyond them is rarely another cause.
+const (
+	mostObjects = 50
+	mostListed  = 5_000
+	mostLine    = 1 << 10 // bytes of a log
+)
+
+// Explain implements client.Explainer. The caller's rights are what it reads with.
+func (c *Client) Explain(ctx context.Context, ref client.Ref) (client.Explanation, error) {
+	app, err := c.Get(ctx, ref)
+	if err != nil {
+		return client.Explanation{}, err
+	}
+	e, err := newEvidence(c.config)
+	if err != nil {
+		return client.Explanation{}, err
+	}
+	for _, r := range suspects(app) {
+		if err := e.object(ctx, r.gvk, r.namespace, r.name); err != nil {
+			return client.Explanation{}, c.explain(err, r.gvk.Kind+" "+r.namespace+"/"+r.name)
+		}
+	}
+	if err := e.surround(ctx); err != nil {
+		return client.Explanation{}, c.explain(err, "application "+ref.String())
+	}
+	in := cause.Input{Subtree: e.found, Events: e.events, LastLine: func(namespace, pod, container string) string {
+		return e.lastLine(ctx, namespace, pod, container)
+	}}
+	return client.Explanation{App: app, Causes: cause.OfApplication(app, in), Unread: e.unread}, ctx.Err()
+}
+
+// suspect is an object that may explain something.
+type suspect struct {
+	gvk             schema.GroupVersionKind
+	namespace, name string
+}
+
+// suspects are the objects of an application that are not well, and the hooks that failed.
+func suspects(app *v1alpha1.Application) []suspect {
+	var out []suspect
+	add := func(group, version, kind, namespace, name string) {
+		s := suspect{schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, namespace, name}
+		if len(out) < mostObjects && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	if op := app.Status.OperationState; op != nil && op.SyncResult != nil {
+		for _, r := range op.SyncResult.Resources {
+			if r.HookType != "" && r.HookPhase != v1alpha1.OperationSucceeded {
+				add(r.Group, r.Version, r.Kind, r.Namespace, r.Name)
+			}
+		}
+	}
+	for i := range app.Status.Resources {
+		r := &app.Status.Resources[i]
+		if r.RequiresPruning || r.Health != nil && r.Health.Status != v1alpha1.HealthHealthy && r.Health.Status != v1alpha1.HealthSuspended {
+			add(r.Group, r.Version, r.Kind, r.Namespace, r.Name)
+		}
+	}
+	return out
+}
+
+// evidence gathers what a cause is found in.
+type evidence struct {
+	dyn    dynamic.Interface
+	mapper meta.RESTMapper
+	core   kubernetes.Interface
+	found  []cause.Object
+	uids   map[string]bool
+	lists  map[string]bool // what was listed, by resource and namespace
+	events []field.Map
+	unread []string
+}
+
+func newEvidence(config *rest.Config) (*evidence, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server has fair limits of its own
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	disc, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &evidence{
+		dyn: dyn, core: core, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc)),
+		uids: map[string]bool{}, lists: map[string]bool{},
+	}, nil
+}
+
+// object reads one object, and what its kind makes.
+func (e *evidence) object(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
+	api, err := e.api(gvk, namespace)
+	if err != nil || api == nil {
+		return err
+	}
+	u, err := api.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return e.passOver(err, gvk.Kind+" "+namespace+"/"+name)
+	}
+	return e.add(ctx, u)
+}
+
+// api is where objects of a kind are read; nil where the cluster does not serve it, which the status says already.
+func (e *evidence) api(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	m, err := e.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.Scope.Name() == meta.RESTScopeNameNamespace {
+		return e.dyn.Resource(m.Resource).Namespace(namespace), nil
+	}
+	return e.dyn.Resource(m.Resource), nil
+}
+
+// passOver goes on without what may not be read or is gone; anything else ends the explanation.
+func (e *evidence) passOver(err error, what string) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		e.unread = append(e.unread, what+": you may not read it")
+		return nil
+	}
+	return err
+}
+
+func (e *evidence) add(ctx context.Context, u *unstructured.Unstructured) error {
+	uid := string(u.GetUID())
+	if e.uids[uid] {
+		return nil
+	}
+	e.uids[uid] = true
+	if u.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		u = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": u.Object["metadata"]}}
+	}
+	h, _ := health.Rules{}.Of(ctx, u)
+	e.found = append(e.found, cause.Object{Fields: field.Map(u.Object), Health: h})
+	for _, kind := range makes(u.GroupVersionKind().GroupKind()) {
+		if err := e.children(ctx, kind, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makes are the kinds of objects that controllers make for a kind, and that explain it.
+func makes(kind schema.GroupKind) []schema.GroupVersionKind {
+	of := func(group, version, kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+	}
+	pods := of("", "v1", "Pod")
+	switch kind.String() {
+	case "Deployment.apps", "Rollout.argoproj.io":
+		return []schema.GroupVersionKind{of("apps", "v1", "ReplicaSet")}
+	case "CronJob.batch":
+		return []schema.GroupVersionKind{of("batch", "v1", "Job")}
+	case "Certificate.cert-manager.io":
+		return []schema.GroupVersionKind{of("cert-manager.io", "v1", "CertificateRequest")}
+	case "CertificateRequest.cert-manager.io":
+		return []schema.GroupVersionKind{of("acme.cert-manager.io", "v1", "Order")}
+	case "Order.acme.cert-manager.io":
+		return []schema.GroupVersionKind{of("acme.cert-manager.io", "v1", "Challenge")}
+	case "Pod", "Service", "PersistentVolumeClaim", "Namespace", "Secret", "ConfigMap", "Challenge.acme.cert-manager.io":
+		return nil
+	case "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch":
+		return []schema.GroupVersionKind{pods}
+	}
+	return []schema.GroupVersionKind{pods, of("apps", "v1", "Deployment"), of("apps", "v1", "StatefulSet"), of("batch", "v1", "Job")}
+}
+
+// children adds the objects of a kind that an object owns.
+func (e *evidence) children(ctx context.Context, kind schema.GroupVersionKind, owner *unstructured.Unstructured) error {
+	if owner.GetNamespace() == "" {
+		return nil
+	}
+	return e.each(ctx, kind, owner.GetNamespace(), func(u *unstructured.Unstructured) error {
+		for _, ref := range u.GetOwnerReferences() {
+			if ref.UID == owner.GetUID() {
+				return e.add(ctx, u)
+			}
+		}
+		return nil
+	})
+}
+
+// each visits the objects of a kind in a namespace, as many as are read.
+func (e *evidence) each(ctx context.Context, kind schema.GroupVersionKind, namespace string, visit func(*unstructured.Unstructured) error) error {
+	what := kind.Kind + " in namespace " + namespace
+	if e.lists[what] {
+		return nil // it may not be read, which was said
+	}
+	api, err := e.api(kind, namespace)
+	if err != nil || api == nil {
+		return err
+	}
+	opts := metav1.ListOptions{Limit: page}
+	for n := 0; ; {
+		list, err := api.List(ctx, opts)
+		if err != nil {
+			e.lists[what] = true
+			return e.passOver(err, what)
+		}
+		for i := range list.Items {
+			if err := visit(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		n += len(list.Items)
+		if opts.Continue = list.GetContinue(); opts.Continue == "" {
+			return nil
+		}
+		if n >= mostListed {
+			e.unread = append(e.unread, fmt.Sprintf("%s: there are more than the %d that were read", what, mostListed))
+			return nil
+		}
+	}
+}
+
+// surround adds what stands around the objects found: their namespaces, the claims that pods use, and the events.
+func (e *evidence) surround(ctx context.Context) error {
+	namespaces := map[string]bool{}
+	for _, o := range slices.Clone(e.found) {
+		namespace := o.Fields.Text("metadata", "namespace")
+		if namespace != "" {
+			namespaces[namespace] = true
+		}
+		if o.Fields.Text("kind") != "Pod" {
+			continue
+		}
+		for _, v := range o.Fields.List("spec", "volumes") {
+			if name := v.Text("persistentVolumeClaim", "claimName"); name != "" {
+				if err := e.object(ctx, schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, namespace, name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for namespace := range namespaces {
+		if err := e.object(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", namespace); err != nil {
+			return err
+		}
+		err := e.each(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Event"}, namespace, func(u *unstructured.Unstructured) error {
+			e.events = append(e.events, field.Map(u.Object))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastLine is the last line that a container wrote before it stopped, empty where it can not be read: the cause is told
+// without it then.
+func (e *evidence) lastLine(ctx context.Context, namespace, pod, container string) string {
+	for _, previous := range []bool{true, false} {
+		one, most := int64(1), int64(mostLine)
+		stream, err := e.core.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{
+			Container: container, Previous: previous, TailLines: &one, LimitBytes: &most,
+		}).Stream(ctx)
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(stream, mostLine))
+		_ = stream.Close()
+		if line := strings.TrimSpace(string(text)); err == nil && line != "" {
+			return line
+		}
+	}
+	return ""
+}
