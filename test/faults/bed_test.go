@@ -231,6 +231,9 @@ spec:
 // dropped, and each hook ran once.
 func (b *bed) judge(mark int) {
 	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	b.must(b.seen.caughtUp(ctx))
 	dropped := fmt.Sprintf("round-%d", b.version-1)
 	made := map[string]int{}
 	for _, h := range b.seen.since(mark) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,13 @@ type recorder struct {
 	mu      sync.Mutex
 	all     []happening
 	changed chan struct{}
+	kinds   []recorded
+}
+
+// recorded is one kind that is watched, and what the watch says there is.
+type recorded struct {
+	resource dynamic.ResourceInterface
+	seen     cache.Store
 }
 
 // record begins to watch. Objects that are there already are seen as added.
@@ -73,6 +81,7 @@ func record(t *testing.T, client dynamic.Interface, namespace string, kinds map[
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.kinds = append(r.kinds, recorded{resource, inform.GetStore()})
 		wg.Go(func() { inform.Run(ctx.Done()) })
 		if !cache.WaitForCacheSync(t.Context().Done(), inform.HasSynced) {
 			t.Fatal("recorder: no first list")
@@ -103,6 +112,54 @@ func (r *recorder) since(mark int) []happening {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.all[mark:])
+}
+
+// caughtUp waits until the record knows all that the API server holds: each kind has a watch of its own, and after the
+// server was away one may come back half a minute before another.
+func (r *recorder) caughtUp(ctx context.Context) error {
+	for _, kind := range r.kinds {
+		for behind := "not listed"; behind != ""; {
+			r.mu.Lock()
+			changed := r.changed
+			r.mu.Unlock()
+			if behind = kind.behind(ctx); behind == "" {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("the record did not catch up: %s: %w", behind, ctx.Err())
+			case <-changed:
+			case <-time.After(time.Second): // what is missing may not be an event but an answer to the list
+			}
+		}
+	}
+	return nil
+}
+
+// behind says what the watch of a kind has not told yet; empty when it has told everything.
+func (k recorded) behind(ctx context.Context) string {
+	list, err := k.resource.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	there := map[string]bool{}
+	version := func(u *unstructured.Unstructured) string {
+		return u.GetKind() + "/" + u.GetName() + " " + string(u.GetUID()) + " at " + u.GetResourceVersion()
+	}
+	for i := range list.Items {
+		there[version(&list.Items[i])] = true
+	}
+	for _, o := range k.seen.List() {
+		have := version(o.(*unstructured.Unstructured))
+		if !there[have] {
+			return have + " is no longer so"
+		}
+		delete(there, have)
+	}
+	for missing := range there {
+		return missing + " is not seen"
+	}
+	return ""
 }
 
 // wait returns with the first thing from mark on that is looked for, or with ctx's error.
