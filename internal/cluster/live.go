@@ -32,7 +32,7 @@ type Live struct {
 	Steering map[string]string
 	// Controlled tells that a controller made the object; it is never pruned on its own.
 	Controlled bool
-	// Created is when the API server made the object, in seconds since 1970.
+	// Created is when the API server made the object, in seconds since 1970; 0 when it does not say.
 	Created int64
 	// Deleting tells that the object has a deletionTimestamp.
 	Deleting bool
@@ -53,7 +53,10 @@ type Reader func(u *unstructured.Unstructured) Live
 func Identity(u *unstructured.Unstructured) Live {
 	l := Live{
 		Key: manifest.KeyOf(u), Version: u.GroupVersionKind().Version, UID: u.GetUID(),
-		ResourceVersion: u.GetResourceVersion(), Created: u.GetCreationTimestamp().Unix(), Deleting: u.GetDeletionTimestamp() != nil,
+		ResourceVersion: u.GetResourceVersion(), Deleting: u.GetDeletionTimestamp() != nil,
+	}
+	if made := u.GetCreationTimestamp(); !made.IsZero() {
+		l.Created = made.Unix()
 	}
 	l.Controlled = metav1.GetControllerOf(u) != nil
 	for k, v := range u.GetAnnotations() {

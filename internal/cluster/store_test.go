@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -213,15 +214,19 @@ func TestIdentity(t *testing.T) {
 	u := object("a", "7", "argocd.argoproj.io/sync-options", "Prune=false", "argocd.argoproj.io/hook", "PreSync", "helm.sh/resource-policy", "keep",
 		"lockstep.dev/operation", "x", "example.com/secret", "no")
 	yes := true
+	u.SetCreationTimestamp(metav1.Unix(1764720000, 0))
 	if err := unstructured.SetNestedSlice(u.Object, []any{map[string]any{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "y", "controller": yes}}, "metadata", "ownerReferences"); err != nil {
 		t.Fatal(err)
 	}
 	got := Identity(u)
-	want := Live{Key: keyOf("a"), Version: "v1", UID: "uid-a", ResourceVersion: "7", Controlled: true, Steering: map[string]string{
+	want := Live{Key: keyOf("a"), Version: "v1", UID: "uid-a", ResourceVersion: "7", Created: 1764720000, Controlled: true, Steering: map[string]string{
 		"argocd.argoproj.io/sync-options": "Prune=false", "argocd.argoproj.io/hook": "PreSync", "helm.sh/resource-policy": "keep", "lockstep.dev/operation": "x",
 	}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+	if young := Identity(object("b", "1")).Created; young != 0 {
+		t.Errorf("an object that does not say when it was made is from %d", young)
 	}
 	if Identity(object("b", "1")).Steering != nil {
 		t.Error("steering of an object without such annotations is not nil")
