@@ -75,13 +75,23 @@ func (s *Store) Save(application string, proofs Proofs) error {
 		return fmt.Errorf("record %s: %w", application, err)
 	}
 	file := s.file(application)
-	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
-		return fmt.Errorf("record %s: %w", application, err)
+	err = replace(file, data)
+	if errors.Is(err, fs.ErrNotExist) { // the folder was removed while the process ran
+		if err = os.MkdirAll(s.dir, 0o700); err == nil {
+			err = replace(file, data)
+		}
 	}
-	if err := os.Rename(file+".new", file); err != nil {
+	if err != nil {
 		return fmt.Errorf("record %s: %w", application, err)
 	}
 	return nil
+}
+
+func replace(file string, data []byte) error {
+	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 // Drop forgets an application.

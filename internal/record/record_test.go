@@ -111,10 +111,27 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
+func TestTheFolderWasRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data", "proofs")
+	s := open(t, dir)
+	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save("a/b", proofs()); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(proofs(), s.Load("a/b")); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
 func TestSaveSaysWhatFailed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "proofs")
 	s := open(t, dir)
 	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := s.Save("a/b", proofs())
