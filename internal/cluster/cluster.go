@@ -170,7 +170,7 @@ func (c *Cluster) Watch(ctx context.Context, gk schema.GroupKind) error {
 	defer timer.Stop()
 	var late bool
 	select {
-	case <-w.store.synced:
+	case <-w.store.ready():
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
@@ -216,6 +216,20 @@ func (c *Cluster) watch(gk schema.GroupKind) (*kindWatch, error) {
 	c.watches[gk] = w
 	c.wg.Go(func() { w.run(ctx, c.dynamic.Resource(res.GroupVersionResource)) })
 	return w, nil
+}
+
+// Reread lists every watched kind again, because Options.Read answers otherwise from now on. What is known stays known
+// meanwhile; Watch waits for the new lists.
+func (c *Cluster) Reread() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.watches {
+		w.cancel()
+		w.store.again()
+		var ctx context.Context
+		ctx, w.cancel = context.WithCancel(c.ctx)
+		c.wg.Go(func() { w.run(ctx, c.dynamic.Resource(w.resource.GroupVersionResource)) })
+	}
 }
 
 // run follows the kind until ctx ends.

@@ -24,14 +24,17 @@ type Live struct {
 	Entry string
 	// Content is a hash of what could differ from a declaration; only of objects whose Entry does not tell of it.
 	Content string
-	// Tracking is the value of the tracking annotation.
+	// Tracking is the mark of an application that the object carries, whether it is a copy or not; else empty.
 	Tracking string
 	// Owner is the application that the tracking mark names, when the mark names the object itself; else empty.
 	Owner string
+	// ByLabel tells that Owner is the value of a label: labels are copied, and may be cut, so it proves nothing alone.
+	ByLabel bool
 	// Steering holds the annotations that steer prune and delete; nil when there are none.
 	Steering map[string]string
-	// Controlled tells that a controller made the object; it is never pruned on its own.
+	// Controlled tells that a controller made the object; while Controller lives, it is never pruned on its own.
 	Controlled bool
+	Controller Controller
 	// Created is when the API server made the object, in seconds since 1970; 0 when it does not say.
 	Created int64
 	// Deleting tells that the object has a deletionTimestamp.
@@ -43,6 +46,12 @@ type Live struct {
 	Images []string
 	// URLs the object is reached at from outside.
 	URLs []string
+}
+
+// Controller is the object that a controller's owner reference names.
+type Controller struct {
+	APIVersion, Kind, Name string
+	UID                    types.UID
 }
 
 // Reader turns a full object into what is kept of it. The engine gives it, since the rules of health, tracking and the
@@ -58,7 +67,9 @@ func Identity(u *unstructured.Unstructured) Live {
 	if made := u.GetCreationTimestamp(); !made.IsZero() {
 		l.Created = made.Unix()
 	}
-	l.Controlled = metav1.GetControllerOf(u) != nil
+	if c := metav1.GetControllerOfNoCopy(u); c != nil {
+		l.Controlled, l.Controller = true, Controller{APIVersion: c.APIVersion, Kind: c.Kind, Name: c.Name, UID: c.UID}
+	}
 	for k, v := range u.GetAnnotations() {
 		if strings.HasPrefix(k, "argocd.argoproj.io/sync-") || strings.HasPrefix(k, "argocd.argoproj.io/hook") ||
 			strings.HasPrefix(k, "argocd.argoproj.io/ignore-") || strings.HasPrefix(k, "argocd.argoproj.io/compare-options") ||
@@ -74,7 +85,7 @@ func Identity(u *unstructured.Unstructured) Live {
 
 // relevant tells whether the change from old to l is one that an application must know of: not every status write is.
 func (l Live) relevant(old Live) bool {
-	return l.UID != old.UID || l.Entry != old.Entry || l.Content != old.Content || l.Tracking != old.Tracking || l.Owner != old.Owner || l.Deleting != old.Deleting ||
+	return l.UID != old.UID || l.Entry != old.Entry || l.Content != old.Content || l.Tracking != old.Tracking || l.Owner != old.Owner || l.ByLabel != old.ByLabel || l.Deleting != old.Deleting ||
 		l.HasHealth != old.HasHealth || l.Health.Status != old.Health.Status || l.Health.Message != old.Health.Message ||
 		!maps.Equal(l.Steering, old.Steering) || strings.Join(l.URLs, " ") != strings.Join(old.URLs, " ") ||
 		strings.Join(l.Images, " ") != strings.Join(old.Images, " ")

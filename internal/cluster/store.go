@@ -26,8 +26,9 @@ type store struct {
 	kept   map[manifest.Key]Live
 	others map[uint64]struct{}
 	owned  map[string]map[manifest.Key]struct{}
+	// synced is closed when the first list is in; see again.
 	synced chan struct{}
-	once   sync.Once
+	listed bool
 }
 
 func newStore(read Reader, wants func(manifest.Key) bool, notify func(manifest.Key, Live, Live)) *store {
@@ -96,7 +97,7 @@ func (s *store) take(l Live, answer bool) {
 	old, known := s.kept[l.Key]
 	_, other := s.others[s.hash(l.Key)]
 	gone := answer && !known && !other && s.latest != "" && !newer(l.ResourceVersion, s.latest)
-	if gone || known && !newer(l.ResourceVersion, old.ResourceVersion) {
+	if gone || known && !newer(l.ResourceVersion, old.ResourceVersion) && !otherwise(l, old) {
 		s.mu.Unlock()
 		return
 	}
@@ -113,6 +114,12 @@ func (s *store) take(l Live, answer bool) {
 	if keep && (!known || l.relevant(old)) {
 		s.notify(l.Key, old, l)
 	}
+}
+
+// otherwise tells that the same object was read by another reader: the settings of how objects are marked have changed.
+func otherwise(l, old Live) bool {
+	return l.UID == old.UID && l.ResourceVersion == old.ResourceVersion &&
+		(l.Owner != old.Owner || l.ByLabel != old.ByLabel || l.Tracking != old.Tracking)
 }
 
 // remove forgets the object that was gone at version, but not one of the same name that is newer: an answer to a request of
@@ -164,8 +171,29 @@ func (s *store) Replace(list []any, version string) error {
 	for _, key := range gone {
 		s.remove(key, version)
 	}
-	s.once.Do(func() { close(s.synced) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.listed {
+		s.listed = true
+		close(s.synced)
+	}
 	return nil
+}
+
+// ready is closed when a whole list is in.
+func (s *store) ready() <-chan struct{} {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.synced
+}
+
+// again makes ready wait for another list: the reader answers otherwise from now on.
+func (s *store) again() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listed {
+		s.listed, s.synced = false, make(chan struct{})
+	}
 }
 
 // rewind forgets the versions of what is kept when version is behind what was told: the API server's data was put back to an

@@ -94,7 +94,7 @@ func TestKeepsWhatIsWantedOrTracked(t *testing.T) {
 		t.Errorf("notes (-want +got)\n%s", d)
 	}
 	select {
-	case <-s.synced:
+	case <-s.ready():
 	default:
 		t.Error("not synced after the first list")
 	}
@@ -219,7 +219,7 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := Identity(u)
-	want := Live{Key: keyOf("a"), Version: "v1", UID: "uid-a", ResourceVersion: "7", Created: 1764720000, Controlled: true, Steering: map[string]string{
+	want := Live{Key: keyOf("a"), Version: "v1", UID: "uid-a", ResourceVersion: "7", Created: 1764720000, Controlled: true, Controller: Controller{APIVersion: "v1", Kind: "X", Name: "x", UID: "y"}, Steering: map[string]string{
 		"argocd.argoproj.io/sync-options": "Prune=false", "argocd.argoproj.io/hook": "PreSync", "helm.sh/resource-policy": "keep", "lockstep.dev/operation": "x",
 	}}
 	if d := cmp.Diff(want, got); d != "" {

@@ -57,6 +57,7 @@ func (e *Engine) carryOut(ctx context.Context, st *state, l, t *look) (outcome, 
 	t.prune, t.only = r.op.Sync.Prune, r.op.Sync.Resources
 	t.install, t.hooks = r.install(t), r.hooks(t.set)
 	t.approved = approved(t.app, r.started.Time)
+	t.waits = e.heldBack(st, t)
 	if !r.checked {
 		if broken := e.validate(t, opts); broken != "" {
 			return e.fail(st, t, broken, true), nil
@@ -65,10 +66,6 @@ func (e *Engine) carryOut(ctx context.Context, st *state, l, t *look) (outcome, 
 	}
 	if err := e.namespace(ctx, t, opts, r.op.Sync.DryRun); err != nil {
 		return e.problem(ctx, st, t, err)
-	}
-	held := ""
-	if t.prune && !r.op.Sync.DryRun {
-		held = e.doubted(ctx, st, t)
 	}
 	steps := t.plan(opts)
 	for _, kept := range steps.Kept {
@@ -99,10 +96,10 @@ func (e *Engine) carryOut(ctx context.Context, st *state, l, t *look) (outcome, 
 		return e.failed(ctx, st, t, plan.Plan{}, r.failing), nil
 	}
 	if len(steps.Unconfirmed) > 0 && !r.op.Sync.DryRun {
-		held = confirmation("prune", steps.Unconfirmed)
+		return e.waiting(st, t, confirmation("prune", steps.Unconfirmed)), nil
 	}
-	if held != "" {
-		return e.waiting(st, t, held), nil
+	if len(steps.Waiting) > 0 {
+		return e.waiting(st, t, heldUp("prune", steps.Waiting)), nil
 	}
 	return e.conclude(ctx, st, l, t)
 }
@@ -193,19 +190,7 @@ func (l *look) plan(opts plan.Set) plan.Plan {
 	for _, it := range l.items {
 		desired = append(desired, plan.Desired{Object: it.desired.Object, InSync: it.inSync()})
 	}
-	extra := make([]plan.Extra, 0, len(l.extras))
-	for _, x := range l.extras {
-		reason := ""
-		switch {
-		case x.Controlled:
-			reason = "is kept: a controller made it and takes it away with its owner"
-		case x.Deleting:
-			reason = "is being deleted already"
-		case l.shared[x.Key] != "":
-			reason = "is kept: application " + l.shared[x.Key] + " declares it"
-		}
-		extra = append(extra, plan.Extra{Key: x.Key, Annotations: x.Steering, Reason: reason})
-	}
+	extra := l.leftovers()
 	o := plan.Options{Install: l.install, Prune: l.prune, PruneLast: opts.Has("PruneLast=true"), NoPrune: opts.Has("Prune=false"), Confirm: opts.Has("Prune=confirm"), Approved: l.approved}
 	if len(l.only) > 0 {
 		o.Only = func(k manifest.Key) bool { return selects(l.only, k) }
@@ -319,7 +304,7 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 		return "", nil
 	}
 	e.closely.Delete(d.key)
-	it.live, it.exists, it.verdict, it.masked = readLive(out), true, compare.Equal, false //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	it.live, it.exists, it.verdict, it.masked = e.read(out), true, compare.Equal, false //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	st.proofs[d.key] = compare.Pair{Desired: d.hash, Entry: it.live.Entry}
 	e.cluster.Observe(out)
 	return "", nil
@@ -339,12 +324,8 @@ func applied(existed, dry bool) string {
 func (e *Engine) doPrune(ctx context.Context, st *state, l *look, task plan.Task, opts plan.Set, mu *sync.Mutex) (string, error) {
 	at := slices.IndexFunc(l.extras, func(x cluster.Live) bool { return x.Key == task.Key })
 	x := l.extras[at]
-	res, err := e.cluster.Kind(x.Key.GroupKind().WithVersion(""))
-	if err != nil {
-		return "", err
-	}
-	gone := apply.Gone{Key: x.Key, UID: x.UID, ResourceVersion: x.ResourceVersion, Propagation: propagation(opts), DryRun: st.running.op.Sync.DryRun}
-	err = e.writer.Delete(ctx, target(res), gone)
+	gone := apply.Gone{Propagation: propagation(opts), DryRun: st.running.op.Sync.DryRun}
+	err := e.remove(ctx, x, gone, sameClaim(x))
 	mu.Lock()
 	defer mu.Unlock()
 	if err != nil && passes(err) { // such as that it changed since it was looked at: the next look decides anew

@@ -71,7 +71,7 @@ func newAuditor(e *Engine) (*auditor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", e.opts.REST.Host, err)
 	}
-	kinds, err := cluster.New(cluster.Options{REST: e.opts.REST, Read: readLive, OnChange: func(cluster.Change) {}, Log: e.log})
+	kinds, err := cluster.New(cluster.Options{REST: e.opts.REST, Read: readByAnnotation, OnChange: func(cluster.Change) {}, Log: e.log})
 	// Renderings of an audit are no renderings of the loop: whoever counts these must not see ours.
 	return &auditor{engine: e, opts: o, client: client, kinds: kinds, metrics: NewMetrics(prometheus.NewRegistry())}, err
 }
@@ -143,6 +143,11 @@ func (a *auditor) audit(ctx context.Context, key string) (list []Mismatch, ok bo
 	e.opts.Metrics.audits.Inc()
 	for _, m := range list {
 		e.opts.Metrics.mismatches.WithLabelValues(string(m.Input)).Inc()
+		if m.Input == InputSettings {
+			if now, err := a.marks(ctx); err == nil {
+				e.remark(now)
+			}
+		}
 		e.log.Error("audit: a change was missed", "application", m.Application, "input", m.Input, "object", m.Object, "held", m.Held, "found", m.Found)
 	}
 	if len(list) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/settings"
 	"github.com/lockstep-cd/lockstep/internal/tree"
 )
 
@@ -18,7 +19,7 @@ import (
 // what follows from it is not said again.
 func (a *auditor) differences(key string, h held, f fresh) []Mismatch {
 	d := &comparison{auditor: a, key: key, held: h, fresh: f}
-	for _, step := range []func(){d.application, d.project, d.dependencies, d.validity, d.sources, d.rendering, d.claims, d.status} {
+	for _, step := range []func(){d.application, d.project, d.settings, d.dependencies, d.validity, d.sources, d.rendering, d.claims, d.status} {
 		if step(); len(d.list) > 0 || d.done {
 			break
 		}
@@ -58,6 +59,14 @@ func (c *comparison) project() {
 		c.tell(InputProject, name, "an older project", "a newer one")
 	case exists && !c.held.looked.rules.Equal(c.fresh.rules):
 		c.tell(InputProject, name, "a look by older rules", "newer ones")
+	}
+}
+
+// settings looks at how objects are to be marked. An application without a valid spec marks nothing.
+func (c *comparison) settings() {
+	now := c.fresh.marks
+	if c.fresh.invalid == nil && (c.auditor.engine.marks() != now || c.held.claims != nil && c.held.marks != now) {
+		c.tell(InputSettings, settings.ConfigMap, "other marks", "marks by "+string(now.Method))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/record"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
+	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // held is a copy of what the loop holds of one application at a moment at which nobody works on it.
@@ -30,6 +32,7 @@ type held struct {
 	// stale tells that a kind was not served; a timer asks for it again.
 	stale  bool
 	proofs record.Proofs
+	marks  marks
 }
 
 // held copies; errInFlight says that it is not the moment.
@@ -55,7 +58,7 @@ func (a *auditor) held(key string) (held, error) {
 	}
 	h := held{app: app, looked: st.looked, rendering: st.rendering, proofs: maps.Clone(st.proofs)}
 	if st.desired != nil {
-		h.claims, h.stale = claims(st.desired), st.desired.stale
+		h.claims, h.stale, h.marks = claims(st.desired), st.desired.stale, st.desired.marks
 	}
 	return h, nil
 }
@@ -100,6 +103,8 @@ type fresh struct {
 	caps job.Capabilities
 	// exists tells that there is the project; unreached that a source could not be got, which says nothing about its content.
 	exists, unreached bool
+	// marks are how objects are to say whom they belong to.
+	marks marks
 }
 
 // look resolves, renders and compares without anything that was found out before, except for what the repositories had when
@@ -122,6 +127,9 @@ func (a *auditor) look(ctx context.Context, key string, h held) (fresh, error) {
 	if f.invalid = a.engine.checkBy(f.look, rules); f.invalid != nil {
 		return f, nil
 	}
+	if f.marks, err = a.marks(ctx); err != nil {
+		return f, err
+	}
 	ignore, err := compare.ParseRules(app.Spec.IgnoreDifferences)
 	if err != nil {
 		f.invalid = err
@@ -133,7 +141,7 @@ func (a *auditor) look(ctx context.Context, key string, h held) (fresh, error) {
 	e := a.engine
 	p := preparation{
 		app: app, rules: rules, kinds: a.kinds, key: e.opts.Key, seal: e.sealer.seal,
-		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName},
+		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName}, marks: f.marks,
 	}
 	if f.set, f.failed = p.prepare(f.rendering); f.failed != nil {
 		return f, f.failed
@@ -205,6 +213,23 @@ func (a *auditor) project(ctx context.Context, name string) (project.Rules, bool
 	return project.Of(p), true, nil
 }
 
+// marks are those that the settings ask for now.
+func (a *auditor) marks(ctx context.Context) (marks, error) {
+	core := a.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(a.engine.opts.Namespace)
+	var data map[string]string
+	switch cm, err := core.Get(ctx, settings.ConfigMap, metav1.GetOptions{}); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return marks{}, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
+	default:
+		if data, _, err = unstructured.NestedStringMap(cm.Object, "data"); err != nil {
+			return marks{}, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
+		}
+	}
+	s, _ := settings.Read(data)
+	return marks{Tracking: s.Tracking, home: a.engine.opts.Namespace}, nil
+}
+
 // judge compares one declared object with what is in the cluster now, see judgeOne.
 func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, d *desired, rules *compare.Rules) (item, error) {
 	it := item{desired: d, verdict: compare.Missing}
@@ -219,7 +244,7 @@ func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, 
 	if err != nil {
 		return it, fmt.Errorf("%s: %w", d.key, err)
 	}
-	it.exists, it.live = true, readLive(live)
+	it.exists, it.live = true, readLive(live, e.marks())
 	if automated(app).Enabled && ignore.Empty() && pair.Entry != "" && pair.Entry == it.live.Entry && pair.Desired != d.hash {
 		it.verdict = compare.Different // an apply is due, and the loop does not ask either
 		return it, nil
@@ -232,7 +257,7 @@ func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, 
 		it.exists = false
 		return it, nil
 	}
-	it.verdict, it.live = found.Verdict, readLive(live)
+	it.verdict, it.live = found.Verdict, readLive(live, e.marks())
 	return it, nil
 }
 
@@ -250,7 +275,7 @@ func (a *auditor) leftovers(ctx context.Context, l *look) error {
 		if err != nil {
 			return err
 		}
-		l.extras = append(l.extras, readLive(live))
+		l.extras = append(l.extras, readLive(live, a.engine.marks()))
 	}
 	return nil
 }

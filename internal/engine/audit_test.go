@@ -51,6 +51,9 @@ func TestAuditSeesEachMissedWakeUp(t *testing.T) {
 		{input: engine.InputProject, object: "limited", change: func(w *world, _ *gitserver.Repo) {
 			patch(w, w.projects(), "limited", `{"spec":{"namespaceResourceBlacklist":[{"group":"","kind":"Secret"}]}}`)
 		}},
+		{input: engine.InputSettings, object: "argocd-cm", change: func(w *world, _ *gitserver.Repo) {
+			w.setting(map[string]string{"installationID": "here"})
+		}},
 		{input: engine.InputRepository, object: "HEAD", change: func(w *world, r *gitserver.Repo) {
 			w.commit(r, map[string]string{"web/cm.yaml": configMap("one", "2")})
 		}},

@@ -7,167 +7,133 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/assess"
-	"github.com/lockstep-cd/lockstep/internal/cluster"
-	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 )
 
-// The finalizers that ask for the objects of an application to go with it.
+// The finalizers of an Application. What each asks for is done when the Application is deleted, in the order of stages; then
+// it is taken off.
 const (
+	// CascadeFinalizer asks for the objects of the application to go with it, and waits for what they own.
 	CascadeFinalizer    = "resources-finalizer.argocd.argoproj.io"
 	foregroundFinalizer = CascadeFinalizer + "/foreground"
 	backgroundFinalizer = CascadeFinalizer + "/background"
+	// PreDeleteFinalizer and PostDeleteFinalizer ask for hooks; they come and go with the hooks in Git.
+	PreDeleteFinalizer  = "pre-delete-finalizer.argocd.argoproj.io"
+	PostDeleteFinalizer = "post-delete-finalizer.argocd.argoproj.io"
+	cleanup             = "/cleanup"
 )
 
-// OrphanAnnotation with the value "true" on an Application that is being deleted lets it go at once: its objects stay, and no
-// hook is run. It is the way out when its cluster, its project or its source is gone.
+// OrphanAnnotation lets an Application that is being deleted, and carries it with the value "true", go without anything that
+// its finalizers ask for: its objects are left behind, and its hooks are not run.
 const OrphanAnnotation = "lockstep.dev/orphan"
 
-// delete takes an application away, one finalizer after the other: hooks before, the objects, hooks after.
+// stage is one part of a deletion. Do tells what it waits for; with nothing to wait for it is done.
+type stage struct {
+	finalizers []string
+	do         func(context.Context, *state, *v1alpha1.Application) (pause, error)
+}
+
+// pause is why a deletion stops for now.
+type pause struct {
+	// waits says what for; empty when the stage is done.
+	waits string
+	// detail goes on where waits ends; a change of it is no other wait.
+	detail string
+	// state is what status.operationState becomes; nil leaves it.
+	state *v1alpha1.OperationState
+	// again is when to look again, where nothing wakes us; 0 is never.
+	again time.Duration
+}
+
+func (e *Engine) stages() []stage {
+	return []stage{
+		{finalizers: []string{PreDeleteFinalizer}, do: func(ctx context.Context, st *state, app *v1alpha1.Application) (pause, error) {
+			return e.deleteHooks(ctx, st, app, plan.PreDelete)
+		}},
+		{finalizers: []string{CascadeFinalizer, foregroundFinalizer, backgroundFinalizer}, do: e.cascade},
+		{finalizers: []string{PostDeleteFinalizer}, do: func(ctx context.Context, st *state, app *v1alpha1.Application) (pause, error) {
+			return e.deleteHooks(ctx, st, app, plan.PostDelete)
+		}},
+		{finalizers: []string{PreDeleteFinalizer + cleanup, PostDeleteFinalizer + cleanup}, do: e.cleanUp},
+	}
+}
+
+// delete goes on with the deletion of an application: what its finalizers ask for, one stage after the other.
 func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Application) error {
-	own := ownFinalizers(app)
-	if len(own) == 0 {
-		return nil
-	}
+	e.undeclare(st.key) // what it shares with others is theirs from now on
 	if app.Annotations[OrphanAnnotation] == "true" {
-		e.log.Info("objects are left behind, as the annotation asks", "application", st.key, "annotation", OrphanAnnotation)
-		return e.release(ctx, st, app, own...)
+		return e.letGo(ctx, st, app)
 	}
-	rules, found := e.projects.rules(projectOf(app))
-	if !found {
-		return e.blocked(ctx, st, app, fmt.Errorf("spec.project: project %s does not exist", projectOf(app)))
-	}
-	if err := destination(app.Spec.Destination); err != nil {
-		return e.blocked(ctx, st, app, err)
-	}
-	l := &look{app: app, rules: rules, prune: true}
-	switch {
-	case slices.Contains(own, preDeleteFinalizer):
-		return e.deletionHooks(ctx, st, l, plan.PreDelete)
-	case cascade(app) != "":
-		return e.cascade(ctx, st, l)
-	case slices.Contains(own, postDeleteFinalizer):
-		return e.deletionHooks(ctx, st, l, plan.PostDelete)
-	}
-	return e.release(ctx, st, app, own...) // Argo CD's clean-ups: the hooks were cleaned up with their phase
-}
-
-// cascade is a sync to an empty desired set: what the application owns goes, in the reverse order of waves, then the
-// finalizer. What is kept by its own annotations, by its project, by another application or by being a definition stays.
-func (e *Engine) cascade(ctx context.Context, st *state, l *look) error {
-	app, finalizer := l.app, cascade(l.app)
-	l.set = &desiredSet{byKey: map[manifest.Key]int{}}
-	for _, gk := range kindsInUse(app, l.set) {
-		// Of a kind that is not served there is nothing to delete.
-		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrNotWatchable) {
-			return e.blocked(ctx, st, app, err)
+	for _, s := range e.stages() {
+		if !slices.ContainsFunc(app.Finalizers, func(f string) bool { return slices.Contains(s.finalizers, f) }) {
+			continue
 		}
-	}
-	l.extras = e.extras(app, l.set)
-	l.shared = map[manifest.Key]string{}
-	for i := range l.extras {
-		x := &l.extras[i]
-		if others := e.owners.others(st.key, x.Key); len(others) > 0 {
-			l.shared[x.Key] = others[0]
+		if app.Annotations[SkipReconcileAnnotation] == "true" {
+			return e.blocked(ctx, st, app, nil, &waitsForPerson{"the application is paused: remove the annotation " + SkipReconcileAnnotation})
 		}
-	}
-	opts := plan.Set{}
-	if finalizer == backgroundFinalizer {
-		opts["PrunePropagationPolicy=background"] = true
-	}
-	l.extras = slices.DeleteFunc(l.extras, func(x cluster.Live) bool { return staysBehind(app, x) || l.forbids(x) })
-	if keys := unconfirmed(l.extras, app); len(keys) > 0 {
-		return e.blocked(ctx, st, app, &waitsForPerson{confirmation("delete", keys)})
-	}
-	l.approved = approved(app, app.DeletionTimestamp.Time)
-	if held := e.doubted(ctx, st, l); held != "" {
-		return e.blocked(ctx, st, app, &waitsForPerson{held})
-	}
-	st.running = newRunning(v1alpha1.Operation{}, e.opts.Now())
-	defer func() { st.running = nil }()
-	steps := l.plan(opts)
-	if len(steps.Steps) > 0 {
-		if err := e.cascadeStep(ctx, st, l, steps.Steps[0], opts); err != nil {
-			return e.blocked(ctx, st, app, err)
-		}
-		e.queue.AddAfter(st.key, queue.People, time.Second)
-		return nil
-	}
-	if slices.ContainsFunc(l.extras, func(x cluster.Live) bool { return x.Deleting }) {
-		e.queue.AddAfter(st.key, queue.Drift, 5*time.Second) // their going wakes us sooner
-		return nil
-	}
-	return e.release(ctx, st, app, finalizer)
-}
-
-func (e *Engine) cascadeStep(ctx context.Context, st *state, l *look, step plan.Step, opts plan.Set) error {
-	var mu sync.Mutex
-	for _, group := range step.Groups {
-		for _, t := range group {
-			refusal, err := e.doPrune(ctx, st, l, t, opts, &mu)
-			if err != nil {
-				return err
+		p, err := s.do(ctx, st, app)
+		switch {
+		case err != nil:
+			return e.blocked(ctx, st, app, p.state, err)
+		case p.waits != "":
+			if p.again > 0 {
+				e.queue.AddAfter(st.key, queue.Drift, p.again)
 			}
-			if refusal != "" {
-				return fmt.Errorf("%s", refusal)
-			}
+			return e.deletionWaits(ctx, st, app, p)
 		}
+		st.patience = patience{}
+		return e.drop(ctx, st, app, s.finalizers)
+	}
+	if unknown := unknownFinalizer(app); unknown != "" {
+		return e.blocked(ctx, st, app, nil, &waitsForPerson{"finalizer " + unknown + " is not known: remove it"})
 	}
 	return nil
 }
 
-func cascade(app *v1alpha1.Application) string {
+// unknownFinalizer is one that looks like ours and asks for nothing that we know.
+func unknownFinalizer(app *v1alpha1.Application) string {
 	for _, f := range app.Finalizers {
-		if f == CascadeFinalizer || f == foregroundFinalizer || f == backgroundFinalizer {
-			return f
+		for _, known := range []string{CascadeFinalizer, PreDeleteFinalizer, PostDeleteFinalizer} {
+			if strings.HasPrefix(f, known) {
+				return f
+			}
 		}
 	}
 	return ""
 }
 
-// forbids tells that the project does not let the application touch an object any more.
-func (l *look) forbids(x cluster.Live) bool {
-	gk := metav1.GroupKind{Group: x.Key.Group, Kind: x.Key.Kind}
-	if l.rules.Kind(gk, x.Key.Name, x.Key.Namespace != "") != nil {
-		return true
+// letGo takes all finalizers of ours off, because a person said so.
+func (e *Engine) letGo(ctx context.Context, st *state, app *v1alpha1.Application) error {
+	var ours []string
+	for _, s := range e.stages() {
+		ours = append(ours, s.finalizers...)
 	}
-	here := project.Cluster{Server: InClusterServer, Name: InClusterName}
-	return x.Key.Namespace != "" && l.rules.Destination(here, x.Key.Namespace) != nil
-}
-
-// staysBehind are objects that no deletion of an application takes: definitions, for everything of their kind would go
-// with them, and what says so itself.
-func staysBehind(app *v1alpha1.Application, x cluster.Live) bool {
-	options := plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation])
-	if p := app.Spec.SyncPolicy; p != nil && plan.SetOf(p.SyncOptions).Has("Delete=false") && !options.Has("Delete=true") {
-		return true
-	}
-	return x.Key.Kind == "CustomResourceDefinition" || options.Has("Delete=false") ||
-		strings.TrimSpace(x.Steering["helm.sh/resource-policy"]) == "keep"
-}
-
-// unconfirmed are the objects that only a person's word since the deletion lets go.
-func unconfirmed(extras []cluster.Live, app *v1alpha1.Application) []manifest.Key {
-	if approved(app, app.DeletionTimestamp.Time) {
+	if !slices.ContainsFunc(app.Finalizers, func(f string) bool { return slices.Contains(ours, f) }) {
 		return nil
 	}
-	all := app.Spec.SyncPolicy != nil && plan.SetOf(app.Spec.SyncPolicy.SyncOptions).Has("Delete=confirm")
-	var keys []manifest.Key
-	for _, x := range extras {
-		if all || plan.ParseOptions(x.Steering[plan.SyncOptionsAnnotation]).Has("Delete=confirm") {
-			keys = append(keys, x.Key)
-		}
+	e.log.Info("application let go; its objects are left behind", "application", st.key)
+	e.events.add(app, "Warning", "Orphaned", OrphanAnnotation+" is set: the application's objects are left behind and its deletion hooks are not run", e.opts.Now())
+	return e.drop(ctx, st, app, ours)
+}
+
+// ground is what a deletion in the cluster stands on: the project's rules and a cluster that is known.
+func (e *Engine) ground(app *v1alpha1.Application) (project.Rules, error) {
+	rules, ok := e.projects.rules(projectOf(app))
+	if !ok {
+		return rules, &waitsForPerson{fmt.Sprintf("spec.project: project %s does not exist, so that it is not known what may be deleted: create it", projectOf(app))}
 	}
-	return keys
+	if err := destination(app.Spec.Destination); err != nil {
+		return rules, &waitsForPerson{err.Error() + ": set a destination that is known"}
+	}
+	return rules, nil
 }
 
 // waitsForPerson is no fault: nothing is tried again before somebody acts.
@@ -175,21 +141,13 @@ type waitsForPerson struct{ message string }
 
 func (e *waitsForPerson) Error() string { return e.message }
 
-// blocked says in the status why the deletion does not go on.
-func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Application, cause error) error {
+// blocked says in the status why the deletion does not go on, and how to end it.
+func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Application, op *v1alpha1.OperationState, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	status := *app.Status.DeepCopy()
-	status.Conditions = assess.Conditions(app.Status.Conditions, assess.Evaluated{
-		Types: []v1alpha1.ApplicationConditionType{v1alpha1.ConditionDeletionError},
-		Conditions: []v1alpha1.ApplicationCondition{{Type: v1alpha1.ConditionDeletionError,
-			Message: oneLine(cause.Error() + "; to let the application go and leave its objects behind, set its annotation " + OrphanAnnotation + " to true")}},
-	}, metav1.NewTime(e.opts.Now().Truncate(time.Second)))
-	patch, err := statusPatch(app, status, false, false)
-	if err == nil && patch != nil {
-		err = e.write(ctx, st.key, app, patch)
-	}
+	message := cause.Error() + "; to leave the objects behind and run no hooks, set the annotation " + OrphanAnnotation + ` to "true"`
+	err := e.say(ctx, st, app, op, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionDeletionError, Message: oneLine(message)})
 	var person *waitsForPerson
 	if err != nil || errors.As(cause, &person) {
 		return err
@@ -197,17 +155,71 @@ func (e *Engine) blocked(ctx context.Context, st *state, app *v1alpha1.Applicati
 	return cause
 }
 
-// release takes finalizers off.
-func (e *Engine) release(ctx context.Context, st *state, app *v1alpha1.Application, finalizers ...string) error {
+// patience is how long a deletion has waited for one thing.
+type patience struct {
+	what  string
+	since time.Time
+}
+
+// quietWait is how long a deletion waits without a word: most are over sooner, and each word is a write.
+const quietWait = 10 * time.Second
+
+// deletionWaits says in the status what the deletion waits for, once that takes long.
+func (e *Engine) deletionWaits(ctx context.Context, st *state, app *v1alpha1.Application, p pause) error {
+	now := e.opts.Now()
+	if st.patience.what != p.waits {
+		st.patience = patience{what: p.waits, since: now}
+	}
+	if rest := quietWait - now.Sub(st.patience.since); rest > 0 {
+		if p.state == nil && !hasCondition(app, v1alpha1.ConditionDeletionError) {
+			e.queue.AddAfter(st.key, queue.Drift, rest)
+			return nil
+		}
+		if p.state == nil {
+			return e.say(ctx, st, app, nil)
+		}
+	}
+	return e.say(ctx, st, app, p.state, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionWaitingWarning, Message: oneLine("deletion: " + p.waits + p.detail)})
+}
+
+func hasCondition(app *v1alpha1.Application, t v1alpha1.ApplicationConditionType) bool {
+	return slices.ContainsFunc(app.Status.Conditions, func(c v1alpha1.ApplicationCondition) bool { return c.Type == t })
+}
+
+// say writes how the deletion stands: the conditions about it, and the operation unless op is nil.
+func (e *Engine) say(ctx context.Context, st *state, app *v1alpha1.Application, op *v1alpha1.OperationState, now ...v1alpha1.ApplicationCondition) error {
+	patch, err := statusPatch(app, e.deletionStatus(app, op, now...), false, op != nil && app.Annotations[RefreshAnnotation] != "")
+	if err != nil || patch == nil {
+		return err
+	}
+	return e.write(ctx, st.key, app, patch)
+}
+
+func (e *Engine) deletionStatus(app *v1alpha1.Application, op *v1alpha1.OperationState, now ...v1alpha1.ApplicationCondition) v1alpha1.ApplicationStatus {
+	status := *app.Status.DeepCopy()
+	status.Conditions = assess.Conditions(app.Status.Conditions, assess.Evaluated{
+		Types:      []v1alpha1.ApplicationConditionType{v1alpha1.ConditionDeletionError, v1alpha1.ConditionWaitingWarning},
+		Conditions: now,
+	}, metav1.NewTime(e.opts.Now().Truncate(time.Second)))
+	if op != nil {
+		status.OperationState = op
+	}
+	return status
+}
+
+// drop takes finalizers off. It is refused when somebody changed the Application and we do not know of it yet.
+func (e *Engine) drop(ctx context.Context, st *state, app *v1alpha1.Application, finalizers []string) error {
+	if now, _ := e.applications.get(st.key); now != nil && now.UID == app.UID {
+		app = now // our own status may just have been written
+	}
 	left := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return slices.Contains(finalizers, f) })
 	return e.setFinalizers(ctx, st, app, left)
 }
 
-func (e *Engine) setFinalizers(ctx context.Context, st *state, app *v1alpha1.Application, left []string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "resourceVersion": app.ResourceVersion}})
+func (e *Engine) setFinalizers(ctx context.Context, st *state, app *v1alpha1.Application, list []string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": list, "resourceVersion": app.ResourceVersion}})
 	if err != nil {
 		return fmt.Errorf("application %s: finalizers: %w", app.Name, err)
 	}
-	e.queue.Add(st.key, queue.People) // what is next
 	return e.write(ctx, st.key, app, patch)
 }

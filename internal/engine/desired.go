@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,9 +22,6 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
-
-// TrackingAnnotation names the application and the object itself: app:group/Kind:namespace/name.
-const TrackingAnnotation = "argocd.argoproj.io/tracking-id"
 
 // maxObject is the size of one object that the API server takes, in bytes.
 const maxObject = 1 << 20 * 3 / 2
@@ -43,11 +39,12 @@ type preparation struct {
 	key     []byte // for the hashes
 	seal    func([]byte) []byte
 	cluster project.Cluster
+	marks   marks
 }
 
 // prepare makes a rendering ready for its destination: cleaned, in a namespace, marked, hashed.
 func (p preparation) prepare(r *rendering) (*desiredSet, error) {
-	set := &desiredSet{byKey: map[manifest.Key]int{}, digest: r.digest}
+	set := &desiredSet{byKey: map[manifest.Key]int{}, digest: r.digest, marks: p.marks}
 	scopes := ownScopes(r.objects)
 	names := map[string]int{}
 	for i, o := range r.objects {
@@ -134,7 +131,7 @@ func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool, ge
 	}
 	d.made = d.resource.Resource != "" && !d.resource.Patchable || d.key.Name == ""
 	if d.resource.Patchable || d.resource.Watchable || d.resource.Resource == "" {
-		mark(clean, p.app)
+		p.marks.put(clean, p.app)
 	} // else nothing stays that could be found by its mark, and access reviews refuse any metadata
 	err = p.encode(&d, o)
 	return d, err
@@ -232,39 +229,6 @@ func slim(u *unstructured.Unstructured) {
 			delete(u.Object, field)
 		}
 	}
-}
-
-// mark sets the tracking annotation, in the form other tools know.
-func mark(u *unstructured.Unstructured, app *v1alpha1.Application) {
-	annotations := u.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[TrackingAnnotation] = trackingID(app, manifest.KeyOf(u))
-	u.SetAnnotations(annotations)
-}
-
-func trackingID(app *v1alpha1.Application, k manifest.Key) string {
-	ns := k.Namespace
-	if ns == "" {
-		ns = app.Spec.Destination.Namespace
-	}
-	return fmt.Sprintf("%s:%s/%s:%s/%s", app.Name, k.Group, k.Kind, ns, k.Name)
-}
-
-// ownerOf reads a tracking mark: the application it names, when the mark names the object k itself; a mark that was
-// copied from another object names nobody.
-func ownerOf(id string, k manifest.Key) string {
-	app, rest, ok := strings.Cut(id, ":")
-	if !ok {
-		return ""
-	}
-	kind, object, ok := strings.Cut(rest, ":")
-	ns, name, ok2 := strings.Cut(object, "/")
-	if !ok || !ok2 || kind != k.Group+"/"+k.Kind || name != k.Name || k.Namespace != "" && ns != k.Namespace {
-		return ""
-	}
-	return app
 }
 
 func isHook(u *unstructured.Unstructured) bool { return plan.IsHook(u.GetAnnotations()) }

@@ -1,153 +1,298 @@
 package engine
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/plan"
 	"github.com/lockstep-cd/lockstep/internal/project"
-	"github.com/lockstep-cd/lockstep/internal/queue"
 )
 
-// doubts are the applications without a valid rendering now. What one of them could declare is not deleted by another: the
-// object may have moved from one application's source to the other's (DESIGN.md §2.5, "Prune").
+// doubts knows the applications of which it is not known what they declare: those not looked at since the start or since
+// their source changed, and those without a valid rendering now. What one of them could declare is not deleted: it may have
+// moved there (DESIGN.md §2.5, "Prune").
 type doubts struct {
-	mu sync.Mutex
-	// broken says, by application, why it has no valid rendering.
-	broken map[string]string
-	// waiting are the applications that hold a deletion back.
-	waiting map[string]bool
+	mu     sync.Mutex
+	unseen map[string]bool
+	// unclear is why an application's declarations are not known.
+	unclear map[string]doubt
+	// changes counts, by application, how often its source has changed: a look that began before knows too little.
+	changes map[string]uint64
+	// waiting are the applications that have something to delete, and for whom they wait; "" is for all that are unseen.
+	waiting map[string]string
+}
+
+// doubt is about one application. Of a paused one what it declared last counts, which its status lists; of any other see
+// couldDeclare.
+type doubt struct {
+	reason string
+	paused bool
 }
 
 func newDoubts() *doubts {
-	return &doubts{broken: map[string]string{}, waiting: map[string]bool{}}
+	return &doubts{unseen: map[string]bool{}, unclear: map[string]doubt{}, changes: map[string]uint64{}, waiting: map[string]string{}}
 }
 
-// set notes whether an application has a valid rendering; it returns who is to look again because of that.
-func (d *doubts) set(app string, why error) []string {
+// arrived notes an application that is new to this process.
+func (d *doubts) arrived(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, was := d.broken[app]
-	if why != nil {
-		d.broken[app] = why.Error()
-		return nil
-	}
-	delete(d.broken, app)
-	if !was {
-		return nil
-	}
-	woken := slices.Collect(maps.Keys(d.waiting))
-	clear(d.waiting)
-	return woken
+	d.unseen[key] = true
 }
 
-// pend notes applications whose source has changed and that were not looked at since: an object that leaves one of them may
-// have moved to another by the same commit.
+// pend notes applications whose source has changed: an object that leaves one of them may have moved to another by the same
+// commit.
 func (d *doubts) pend(keys []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range keys {
-		d.broken[key] = "it was not looked at since its source changed"
+		d.changes[key]++
+		d.unclear[key] = doubt{reason: "it was not looked at since its source changed"}
 	}
 }
 
-// forget drops an application that is gone.
-func (d *doubts) forget(app string) []string {
-	woken := d.set(app, nil)
+// asOf is the state of an application's source at the beginning of a look, for note and clear.
+func (d *doubts) asOf(key string) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.waiting, app)
-	return woken
+	return d.changes[key]
 }
 
-func (d *doubts) wait(app string) {
+// clear notes that it is known what an application declares; it returns those to wake.
+func (d *doubts) clear(key string, asOf uint64) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.waiting[app] = true
+	if d.changes[key] == asOf {
+		delete(d.unclear, key)
+	}
+	return d.free(key)
 }
 
-func (d *doubts) list() map[string]string {
+// note takes up why it is not known what an application declares; it returns those to wake.
+func (d *doubts) note(key string, why doubt) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return maps.Clone(d.broken)
+	d.unclear[key] = why
+	return d.free(key)
 }
 
-// judged notes what a look found out about an application's rendering, and wakes who waits for it.
-func (e *Engine) judged(key string, why error) {
-	for _, waiting := range e.doubts.set(key, why) {
-		e.queue.Add(waiting, queue.Commits)
-	}
+// forget drops an application that declares nothing any more.
+func (d *doubts) forget(key string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.unclear, key)
+	delete(d.changes, key)
+	return d.free(key)
 }
 
-// unsettledPause is after how long a deletion is looked at again that waits for the first look at every application.
-const unsettledPause = time.Second
+// free takes key off the unseen, and off the waiting those whom that, or what became of key, may help.
+func (d *doubts) free(key string) []string {
+	last := d.unseen[key] && len(d.unseen) == 1
+	delete(d.unseen, key)
+	var out []string
+	for k, whom := range d.waiting {
+		if whom == key || whom == "" && last {
+			out = append(out, k)
+			delete(d.waiting, k)
+		}
+	}
+	return out
+}
 
-// doubted takes out of the extras what another application could declare that has no valid rendering now, and says what is
-// waited for; empty when nothing is.
-func (e *Engine) doubted(ctx context.Context, st *state, l *look) string {
-	if len(l.extras) == 0 || l.approved {
-		return ""
+// about returns the doubts about others than key; all tells that some were not even looked at, and key waits for that.
+func (d *doubts) about(key string) (others map[string]doubt, all bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.waiting, key)
+	if n := len(d.unseen); n > 1 || n == 1 && !d.unseen[key] {
+		d.waiting[key] = ""
+		return nil, true
 	}
-	if !e.othersSeen(st.key) {
-		e.queue.AddAfter(st.key, queue.Housekeeping, unsettledPause)
-		l.extras = nil
-		return "deletions wait until every application was looked at once since the start"
+	others = make(map[string]doubt, len(d.unclear))
+	for k, why := range d.unclear {
+		if k != key {
+			others[k] = why
+		}
 	}
-	broken := e.doubts.list()
-	delete(broken, st.key)
-	var held []string
-	for _, other := range slices.Sorted(maps.Keys(broken)) {
-		app, _ := e.applications.get(other)
-		if app == nil {
+	return others, false
+}
+
+// wait notes that key waits for another application, and tells whether there is still doubt about that one.
+func (d *doubts) wait(key, whom string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting[key] = whom
+	_, still := d.unclear[whom]
+	return still
+}
+
+// settle notes whether it is known what the application declares, after a look. A cluster that does not answer is no doubt
+// about that.
+func (e *Engine) settle(st *state, l *look, asOf uint64) {
+	var source *sourceFault
+	if l.invalid == nil && l.set != nil && !errors.As(l.failed, &source) {
+		e.wake(e.doubts.clear(st.key, asOf))
+		return
+	}
+	e.wake(e.doubts.note(st.key, doubt{reason: "it can not be rendered: " + oneLine(cmpErr(l.invalid, l.failed).Error())}))
+}
+
+// heldBack says for whom the prunes of an operation have to wait, by object. A person's confirmation ends the waiting.
+func (e *Engine) heldBack(st *state, l *look) map[manifest.Key]string {
+	if !l.prune || l.approved || st.running.op.Sync.DryRun || len(l.extras) == 0 {
+		return nil
+	}
+	keys := make([]manifest.Key, 0, len(l.extras))
+	for _, x := range l.extras {
+		if !x.Controlled && !x.Deleting && l.shared[x.Key] == "" {
+			keys = append(keys, x.Key)
+		}
+	}
+	return e.holds(st.key, keys)
+}
+
+// holds says, by object, for which other application its deletion has to wait: one that could declare it and of which it is
+// not known what it declares.
+func (e *Engine) holds(key string, objects []manifest.Key) map[manifest.Key]string {
+	if len(objects) == 0 {
+		return nil
+	}
+	out := make(map[manifest.Key]string, len(objects))
+	others, all := e.doubts.about(key)
+	if all {
+		for _, k := range objects {
+			out[k] = "until every application was looked at once since Lockstep started"
+		}
+		return out
+	}
+	names := make([]string, 0, len(others))
+	for k := range others {
+		names = append(names, k)
+	}
+	slices.Sort(names) // the same one is named each time
+	permits := permissions{projects: e.projects, known: map[permission]bool{}}
+	first := ""
+	for _, name := range names {
+		app, unreadable := e.applications.get(name)
+		if app == nil || app.DeletionTimestamp != nil {
 			continue
 		}
-		rules, known := e.projects.rules(projectOf(app))
-		l.extras = slices.DeleteFunc(l.extras, func(x cluster.Live) bool {
-			if x.Controlled || x.Deleting || l.shared[x.Key] != "" || !couldDeclare(app, rules, known, x.Key) {
-				return false
+		suspect := suspect{app: app, paused: others[name].paused, unreadable: unreadable != nil}
+		suspect.learn()
+		for _, k := range objects {
+			if out[k] == "" && suspect.couldDeclare(k, permits) {
+				out[k] = fmt.Sprintf("for application %s, which could declare it: %s", e.named(name), others[name].reason)
+				first = orElse(first, name)
 			}
-			held = append(held, fmt.Sprintf("%s, which application %s could declare, and that can not be rendered: %s", x.Key, app.Name, broken[other]))
-			return true
-		})
-	}
-	if len(held) == 0 || ctx.Err() != nil {
-		return ""
-	}
-	e.doubts.wait(st.key)
-	return fmt.Sprintf("not deleted for now: %s; mend it, or confirm by setting the annotation %s to the current time (RFC 3339)",
-		strings.Join(held[:min(len(held), 3)], "; "), ApprovedAnnotation)
-}
-
-// othersSeen tells that every application but one was looked at since the start.
-func (e *Engine) othersSeen(key string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, other := range e.applications.keys() {
-		if st := e.states[other]; other != key && (st == nil || !st.seen.Load()) {
-			return false
 		}
 	}
-	return true
+	if first != "" && !e.doubts.wait(key, first) {
+		e.wake([]string{key}) // it was looked at meanwhile
+	}
+	return out
 }
 
-// couldDeclare tells whether an application that can not be rendered may be the one that declares an object: it did so when
-// it was last compared, or the object lies in its namespace and its project permits it.
-func couldDeclare(app *v1alpha1.Application, rules project.Rules, known bool, k manifest.Key) bool {
-	for _, r := range app.Status.Resources {
-		if r.Group == k.Group && r.Kind == k.Kind && r.Name == k.Name && r.Namespace == k.Namespace {
-			return true
-		}
+func orElse(a, b string) string {
+	if a != "" {
+		return a
 	}
-	if k.Namespace == "" || k.Namespace != app.Spec.Destination.Namespace {
+	return b
+}
+
+// suspect is an application of which it is not known what it declares.
+type suspect struct {
+	app        *v1alpha1.Application
+	paused     bool
+	unreadable bool
+	// listed is what it declared when it was compared last, spaces are the namespaces of that.
+	listed map[manifest.Key]bool
+	spaces map[string]bool
+}
+
+func (s *suspect) learn() {
+	s.listed, s.spaces = listedIn(s.app), map[string]bool{s.app.Spec.Destination.Namespace: true}
+	for k := range s.listed {
+		s.spaces[k.Namespace] = true
+	}
+}
+
+// couldDeclare tells whether the object may be the application's: it was when that was compared last, or its project
+// permits it, and it lies where the application has something. Of an application that was never compared, and of objects
+// that are in no namespace, with which much may go, only the project counts.
+func (s *suspect) couldDeclare(k manifest.Key, permits permissions) bool {
+	switch {
+	case s.listed[k], s.unreadable:
+		return true
+	case s.paused, destination(s.app.Spec.Destination) != nil:
+		return false
+	case k.Namespace != "" && s.app.Status.ReconciledAt != nil && !s.spaces[k.Namespace]:
 		return false
 	}
-	here := project.Cluster{Server: InClusterServer, Name: InClusterName}
-	return !known || rules.Destination(here, k.Namespace) == nil
+	return permits.permits(projectOf(s.app), k)
+}
+
+// heldUp says what waits for whom, and how a person ends the waiting.
+func heldUp(what string, waiting []plan.Kept) string {
+	keys := make([]manifest.Key, 0, len(waiting))
+	for _, w := range waiting {
+		keys = append(keys, w.Key)
+	}
+	return fmt.Sprintf("the %s of %s waits %s; to go on without waiting, set the annotation %s to the current time (RFC 3339)",
+		what, list(keys), waiting[0].Reason, ApprovedAnnotation)
+}
+
+// listedIn are the objects that the application declared when it was compared last.
+func listedIn(app *v1alpha1.Application) map[manifest.Key]bool {
+	keys := make(map[manifest.Key]bool, len(app.Status.Resources))
+	for _, r := range app.Status.Resources {
+		if !r.RequiresPruning {
+			keys[manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}] = true
+		}
+	}
+	return keys
+}
+
+// permission asks whether a project permits objects of a kind in a namespace.
+type permission struct {
+	project   string
+	kind      schema.GroupKind
+	namespace string
+	// name counts for cluster-scoped objects only, which rules may name one by one.
+	name string
+}
+
+// permissions answers each question once.
+type permissions struct {
+	projects *projects
+	known    map[permission]bool
+}
+
+// permits tells whether a project permits an object; one that does not exist may permit what is in a namespace by tomorrow.
+func (p permissions) permits(name string, k manifest.Key) bool {
+	q := permission{project: name, kind: k.GroupKind(), namespace: k.Namespace}
+	if k.Namespace == "" {
+		q.name = k.Name
+	}
+	answer, known := p.known[q]
+	if !known {
+		rules, exists := p.projects.rules(name)
+		answer = exists && permitted(rules, k) == nil || !exists && k.Namespace != ""
+		p.known[q] = answer
+	}
+	return answer
+}
+
+// permitted says why a project does not permit an object in the cluster; nil when it does.
+func permitted(rules project.Rules, k manifest.Key) error {
+	if err := rules.Kind(metav1.GroupKind{Group: k.Group, Kind: k.Kind}, k.Name, k.Namespace != ""); err != nil {
+		return err
+	}
+	return rules.Destination(project.Cluster{Server: InClusterServer, Name: InClusterName}, k.Namespace)
 }

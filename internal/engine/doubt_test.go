@@ -1,16 +1,10 @@
 package engine_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/internal/engine"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
 )
 
@@ -30,7 +24,7 @@ func TestPruneWaitsForTheUnrendered(t *testing.T) {
 	w.until("a waits", func() (string, bool) {
 		app := w.get("a")
 		op := app.Status.OperationState
-		return operation(app), op != nil && op.Phase == v1alpha1.OperationRunning && strings.Contains(op.Message, "not deleted for now") &&
+		return operation(app), op != nil && op.Phase == v1alpha1.OperationRunning && strings.Contains(op.Message, "waits for application") &&
 			strings.Contains(op.Message, w.real("b")) && strings.Contains(op.Message, "moved")
 	})
 	for _, name := range []string{"moved", "gone"} {
@@ -45,29 +39,4 @@ func TestPruneWaitsForTheUnrendered(t *testing.T) {
 		t.Error("moved was deleted, although b declares it")
 	}
 	w.until("gone pruned", func() (string, bool) { _, there := w.configMap("gone"); return "it is there", !there })
-}
-
-// A person can decide not to wait, and a deletion waits in the same way.
-func TestDeletionWaitsForTheUnrendered(t *testing.T) {
-	w := newWorld(t)
-	r := w.repo("p", map[string]string{"a/one.yaml": configMap("one", "1"), "b/own.yaml": "apiVersion: v1\nkind: [ConfigMap\n"})
-	w.app("a", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "a"}, func(a *v1alpha1.Application) { a.Finalizers = []string{engine.CascadeFinalizer} })
-	w.app("b", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "b"})
-	w.settled("a", "")
-	w.condition("b", v1alpha1.ConditionComparisonError, "own.yaml")
-	if err := w.apps().Delete(t.Context(), w.real("a"), metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.condition("a", v1alpha1.ConditionDeletionError, "one", w.real("b"), "can not be rendered")
-	if _, there := w.configMap("one"); !there {
-		t.Error("one was deleted")
-	}
-	w.patchApp("a", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, engine.ApprovedAnnotation, time.Now().UTC().Format(time.RFC3339)))
-	w.until("application gone", func() (string, bool) {
-		_, err := w.apps().Get(t.Context(), w.real("a"), metav1.GetOptions{})
-		return fmt.Sprint(err), apierrors.IsNotFound(err)
-	})
-	if _, there := w.configMap("one"); there {
-		t.Error("one is still there")
-	}
 }

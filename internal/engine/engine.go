@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/record"
 	"github.com/lockstep-cd/lockstep/internal/repository"
+	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // Options of an engine.
@@ -78,6 +80,8 @@ type Engine struct {
 	// deaf holds the inputs that wake nobody; only tests put some in.
 	deaf    sync.Map
 	auditor *auditor
+	// marking are the marks in force, see marks.
+	marking atomic.Pointer[marks]
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -104,6 +108,7 @@ func New(o Options) (*Engine, error) {
 		o.Now = time.Now
 	}
 	e := &Engine{opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners(), doubts: newDoubts()}
+	e.marking.Store(&marks{Tracking: settings.Default().Tracking, home: o.Namespace})
 	o.Sources.Repositories = o.Repositories
 	var err error
 	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: e.read, OnChange: e.onLive, Log: o.Log})
@@ -224,11 +229,8 @@ func (e *Engine) forget(key string) {
 		for _, k := range st.wanted {
 			e.closely.Delete(k)
 		}
-		e.owners.set(key, nil)
 		e.repos.unsubscribe(key)
 	}
-	for _, waiting := range e.doubts.forget(key) {
-		e.queue.Add(waiting, queue.Commits)
-	}
+	e.undeclare(key)
 	e.queue.Forget(key)
 }

@@ -182,11 +182,10 @@ func (e *Engine) removeEarlier(ctx context.Context, l *look, live cluster.Live) 
 }
 
 func (e *Engine) removeHook(ctx context.Context, live cluster.Live) error {
-	res, err := e.cluster.Kind(live.Key.GroupKind().WithVersion(""))
-	if err != nil {
-		return err
-	}
-	return e.writer.Delete(ctx, target(res), apply.Gone{Key: live.Key, UID: live.UID, Propagation: metav1.DeletePropagationBackground})
+	gone := apply.Gone{Propagation: metav1.DeletePropagationBackground}
+	return e.remove(ctx, live, gone, func(now cluster.Live) bool {
+		return now.Steering[OperationAnnotation] == live.Steering[OperationAnnotation]
+	})
 }
 
 func (e *Engine) makeHook(ctx context.Context, r *running, d *desired, at result) (hookRun, error) {
@@ -205,7 +204,7 @@ func (e *Engine) makeHook(ctx context.Context, r *running, d *desired, at result
 	}
 	e.opts.Metrics.applied.Inc()
 	e.cluster.Observe(out)
-	phase, message := hookState(readLive(out)) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	phase, message := hookState(e.read(out)) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	r.noteHook(at, d, phase, message)
 	if phase.Completed() {
 		return ended(at.key, r.results[at]), nil

@@ -43,7 +43,7 @@ func (st *state) ignore(app *v1alpha1.Application) error {
 // read is what is kept of a live object. The content of those that are followed closely is part of it: of fields that are
 // not in our entry nothing else tells that they change.
 func (e *Engine) read(u *unstructured.Unstructured) cluster.Live {
-	l := readLive(u)
+	l := readLive(u, e.marks())
 	if _, closely := e.closely.Load(l.Key); closely {
 		l.Content = contentOf(u)
 	}
@@ -52,7 +52,7 @@ func (e *Engine) read(u *unstructured.Unstructured) cluster.Live {
 
 // drift says what differs and who wrote it; another application's mark on the object says more than its manager.
 func drift(app *v1alpha1.Application, live *unstructured.Unstructured, l cluster.Live, paths []string) string {
-	if l.Owner != "" && l.Owner != app.Name {
+	if l.Owner != "" && l.Owner != app.Name && !l.ByLabel {
 		return compare.Describe(paths) + "; last applied by application " + l.Owner
 	}
 	return compare.Drift(live, paths)
@@ -110,7 +110,7 @@ func (e *Engine) respectful(ctx context.Context, d *desired, ignore compare.Igno
 	if err := u.UnmarshalJSON(plain); err != nil {
 		return nil, err
 	}
-	mixed, changed, err := ignore.Respect(ctx, u.Object, live, TrackingAnnotation)
+	mixed, changed, err := ignore.Respect(ctx, u.Object, live, TrackingAnnotation, InstallationAnnotation)
 	if err != nil || !changed {
 		return plain, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/apply"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
 )
 
@@ -69,11 +70,8 @@ func (e *Engine) judgeOne(ctx context.Context, st *state, app *v1alpha1.Applicat
 	if it.live, it.exists, err = e.cluster.Lookup(ctx, d.key); err != nil {
 		return it, err
 	}
-	if owner := it.live.Owner; owner != "" && owner != app.Name {
-		other := e.applications.keyOf(owner)
-		if found, _ := e.applications.get(other); found != nil && slices.Contains(e.owners.of(d.key), other) {
-			it.holder = owner
-		}
+	if it.live.Owner != "" && !e.marks().names(it.live, app) {
+		it.holder = e.holder(it.live)
 	}
 	pair := st.proofs[d.key]
 	it.verdict = compare.Decide(d.hash, compare.Facts{Live: it.exists, Entry: it.live.Entry, Applied: pair})
@@ -171,17 +169,38 @@ func (i *item) refused(ctx context.Context, err error) error {
 	return nil
 }
 
-// extras are the live objects that carry the application's mark and are not declared any more.
-func (e *Engine) extras(app *v1alpha1.Application, set *desiredSet) []cluster.Live {
-	var out []cluster.Live
-	for _, l := range e.cluster.Owned(app.Name) {
+// holder is the application that the object's mark names, if it still declares it; else empty. Of one that was not
+// rendered since the start, what it declared last counts.
+func (e *Engine) holder(l cluster.Live) string {
+	for _, key := range e.marked(l) {
+		found, _ := e.applications.get(key)
+		if found == nil || found.DeletionTimestamp != nil {
+			continue
+		}
+		if slices.Contains(e.owners.of(l.Key), key) || !e.owners.knows(key) && listedIn(found)[l.Key] {
+			return e.marks().instance(found)
+		}
+	}
+	return ""
+}
+
+// extras are the live objects that carry the application's mark and are not declared any more; unproven are those among
+// them that nothing shows to have been applied for it.
+func (e *Engine) extras(st *state, app *v1alpha1.Application, set *desiredSet) (extras []cluster.Live, unproven []manifest.Key) {
+	for _, l := range e.owned(app) {
 		if _, declared := set.byKey[l.Key]; declared || isLiveHook(l) || isSelf(app, l) {
 			continue
 		}
-		out = append(out, l)
+		switch {
+		case st.proven(l):
+			extras = append(extras, l)
+		case !l.Controlled: // controllers give their labels on to what they make
+			unproven = append(unproven, l.Key)
+		}
 	}
-	slices.SortFunc(out, func(a, b cluster.Live) int { return compareKeys(a.Key, b.Key) })
-	return out
+	slices.SortFunc(extras, func(a, b cluster.Live) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(unproven, compareKeys)
+	return extras, unproven
 }
 
 func isLiveHook(l cluster.Live) bool {

@@ -13,11 +13,10 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/health"
 )
 
-// readLive is what is kept of a live object.
-func readLive(u *unstructured.Unstructured) cluster.Live {
+// readLive is what is kept of a live object, where objects are marked by m.
+func readLive(u *unstructured.Unstructured, m marks) cluster.Live {
 	l := cluster.Identity(u)
-	l.Tracking = u.GetAnnotations()[TrackingAnnotation]
-	l.Owner = ownerOf(l.Tracking, l.Key)
+	m.read(u, &l)
 	l.Entry = compare.EntryHash(u.GetManagedFields())
 	if l.Entry == "" {
 		l.Content = contentOf(u)

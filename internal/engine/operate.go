@@ -208,7 +208,11 @@ func (e *Engine) begin(st *state, l *look, out *outcome) bool {
 	case plan.SyncAll:
 		st.running = newRunning(e.automatic(l, nil), now)
 	case plan.Heal:
-		resources, wait, next := putBack(l.app).due(l.items, now)
+		known := putBack(l.app)
+		if st.remarked {
+			known, st.remarked = heals{}, false
+		}
+		resources, wait, next := known.due(l.items, now)
 		if wait > 0 {
 			e.queue.AddAfter(st.key, queue.Drift, wait)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/render"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
+	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // previewAtOnce bounds the objects that a preview asks the API server for at a time.
@@ -87,7 +88,7 @@ type Preview struct {
 
 // NewPreview makes a preview for the cluster that config reaches. The caller's rights there are what it works with.
 func NewPreview(config *rest.Config, sources *Sources) (*Preview, error) {
-	c, err := cluster.New(cluster.Options{REST: config, Read: readLive, OnChange: func(cluster.Change) {}})
+	c, err := cluster.New(cluster.Options{REST: config, Read: readByAnnotation, OnChange: func(cluster.Change) {}})
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +122,12 @@ func (p *Preview) Capabilities() (job.Capabilities, error) {
 }
 
 func (p *Preview) against(ctx context.Context, app *v1alpha1.Application, rules project.Rules, rendered *rendering) ([]Difference, error) {
+	m, err := p.marks(ctx, app)
+	if err != nil {
+		return nil, err
+	}
 	prep := preparation{
-		app: app, rules: rules, kinds: p.cluster, seal: func(plain []byte) []byte { return plain },
+		marks: m, app: app, rules: rules, kinds: p.cluster, seal: func(plain []byte) []byte { return plain },
 		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName},
 	}
 	set, err := prep.prepare(rendered)
@@ -149,7 +154,7 @@ func (p *Preview) all(ctx context.Context, app *v1alpha1.Application, set *desir
 	}
 	for i, r := range gone {
 		group.Go(func() (err error) {
-			out[len(set.objects)+i], err = p.leftover(ctx, app, r)
+			out[len(set.objects)+i], err = p.leftover(ctx, app, set.marks, r)
 			return err
 		})
 	}
@@ -168,7 +173,7 @@ func leftovers(app *v1alpha1.Application, set *desiredSet) []v1alpha1.ResourceSt
 }
 
 // leftover tells whether an object that is declared no more is still there and ours; the zero value says it is not.
-func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, r v1alpha1.ResourceStatus) (Difference, error) {
+func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, m marks, r v1alpha1.ResourceStatus) (Difference, error) {
 	key := manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 	resource, err := p.cluster.Kind(schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind})
 	if errors.Is(err, cluster.ErrNoKind) {
@@ -183,7 +188,7 @@ func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, r v1a
 		return Difference{}, nil
 	case err != nil:
 		return Difference{}, fmt.Errorf("%s: %w", key, err)
-	case ownerOf(live.GetAnnotations()[TrackingAnnotation], key) != app.Name:
+	case !m.names(readLive(live, m), app): //nolint:contextcheck // a rule of health that runs a script has its own bounds
 		return Difference{}, nil
 	}
 	shown, _ := presentable(live, nil)
@@ -229,10 +234,33 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	}
 	diff.Verdict, diff.Paths = found.Verdict, found.Paths
 	if found.Verdict == compare.Different && compare.Author(live, found.Paths) != "" {
-		diff.Note = drift(app, live, readLive(live), found.Paths) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+		diff.Note = drift(app, live, readByAnnotation(live), found.Paths) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	}
 	diff.Live, diff.Next = presentable(live, sides.Normal)
 	return diff, nil
+}
+
+// marks are those that the engine uses, read from its settings; who may not read them gets the usual ones.
+func (p *Preview) marks(ctx context.Context, app *v1alpha1.Application) (marks, error) {
+	m := marks{Tracking: settings.Default().Tracking}
+	r, err := p.cluster.Kind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err != nil {
+		return m, err
+	}
+	u, err := p.cluster.Get(ctx, r, manifest.Key{Kind: "ConfigMap", Namespace: app.Namespace, Name: settings.ConfigMap})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return m, nil
+	case err != nil:
+		return m, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
+	}
+	data, _, err := unstructured.NestedStringMap(u.Object, "data")
+	if err != nil {
+		return m, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
+	}
+	s, _ := settings.Read(data)
+	m.Tracking = s.Tracking
+	return m, nil
 }
 
 // sides are the object as it is and as a sync would leave it.

@@ -59,8 +59,12 @@ type look struct {
 	approved bool
 	// judged tells that items and extras are those of set.
 	judged bool
-	// shared names, by extra object, another application that declares it.
+	// shared says, by extra object, which other application needs it and why.
 	shared map[manifest.Key]string
+	// waits says, by extra object, for whom its deletion has to wait.
+	waits map[manifest.Key]string
+	// unproven carry the application's label, and nothing shows that they were applied for it.
+	unproven []manifest.Key
 }
 
 func (l *look) compared() bool { return l.invalid == nil && l.failed == nil && l.set != nil }
@@ -81,24 +85,23 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	if st.proofs == nil {
 		st.proofs = e.opts.Records.Load(appKey)
 	}
-	if app.Annotations[SkipReconcileAnnotation] == "true" {
-		st.seen.Store(true)
-		e.judged(appKey, nil)
-		return nil
-	}
 	if app.DeletionTimestamp != nil {
 		st.seen.Store(true)
-		e.judged(appKey, nil)
 		return e.delete(ctx, st, app)
 	}
-	l := &look{app: app, invalid: bad}
+	if app.Annotations[SkipReconcileAnnotation] == "true" {
+		st.seen.Store(true)
+		e.wake(e.doubts.note(appKey, doubt{reason: "it is paused by " + SkipReconcileAnnotation, paused: true}))
+		return nil
+	}
+	l, asOf := &look{app: app, invalid: bad}, e.doubts.asOf(appKey)
 	if bad == nil {
 		e.examine(ctx, st, l, e.asked(st, app))
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	e.judged(appKey, l.unrendered())
+	e.settle(st, l, asOf)
 	if changed, err := e.hookFinalizers(ctx, st, l); changed || err != nil {
 		return err // the change wakes the application again
 	}
@@ -184,15 +187,6 @@ func (e *Engine) examine(ctx context.Context, st *state, l *look, since time.Tim
 	e.compareTo(ctx, st, l, true)
 }
 
-// unrendered says why the application has no valid rendering now; nil when it has one.
-func (l *look) unrendered() error {
-	var source *sourceFault
-	if l.invalid != nil || errors.As(l.failed, &source) {
-		return cmpErr(l.invalid, l.failed)
-	}
-	return nil
-}
-
 func (l *look) blame(err error, unreached bool) {
 	var spec *specError
 	if errors.As(err, &spec) {
@@ -205,10 +199,13 @@ func (l *look) blame(err error, unreached bool) {
 // compareTo makes l.rendering ready and compares it; keep registers it as what the application declares.
 func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 	set := st.desired
-	if !keep || set == nil || set.digest != l.rendering.digest || set.stale || set.inputs != l.rendering.inputs || !set.rules.Equal(l.rules) {
+	if !keep || set == nil || set.digest != l.rendering.digest || set.stale || set.inputs != l.rendering.inputs || !set.rules.Equal(l.rules) || set.marks != e.marks() {
+		if set != nil && set.marks != e.marks() {
+			st.remarked = true
+		}
 		var err error
 		p := preparation{
-			app: l.app, rules: l.rules, kinds: e.cluster, key: e.opts.Key, seal: e.sealer.seal,
+			marks: e.marks(), app: l.app, rules: l.rules, kinds: e.cluster, key: e.opts.Key, seal: e.sealer.seal,
 			cluster: project.Cluster{Server: InClusterServer, Name: InClusterName},
 		}
 		if set, err = p.prepare(l.rendering); err != nil {
@@ -217,7 +214,7 @@ func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 		}
 		set.inputs, set.rules = l.rendering.inputs, l.rules
 		if keep {
-			e.declare(st, set)
+			e.declare(st, l.app, set)
 		}
 	}
 	set.revisions = l.rendering.revisions
@@ -236,26 +233,9 @@ func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 		return
 	}
 	l.items = items
-	l.extras = e.extras(l.app, set)
+	e.recall(st, l)
+	e.remains(ctx, st, l)
 	l.judged = true
-	l.shared = map[manifest.Key]string{}
-	for _, x := range l.extras {
-		if others := e.owners.others(st.key, x.Key); len(others) > 0 {
-			l.shared[x.Key] = others[0]
-		}
-	}
-}
-
-// declare registers what the application declares from now on.
-func (e *Engine) declare(st *state, set *desiredSet) {
-	keys := make([]manifest.Key, 0, len(set.objects))
-	for i := range set.objects {
-		keys = append(keys, set.objects[i].key)
-	}
-	e.cluster.Want(keys)
-	e.cluster.Unwant(st.wanted)
-	e.owners.set(st.key, keys)
-	st.wanted, st.desired = keys, set
 }
 
 // check judges the Application itself: its project and its destination.

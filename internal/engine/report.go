@@ -141,7 +141,8 @@ func (l *look) conditions(out outcome, op *v1alpha1.OperationState) assess.Evalu
 		return found
 	}
 	found.Types = append(found.Types, v1alpha1.ConditionSyncError, v1alpha1.ConditionSharedResourceWarning,
-		v1alpha1.ConditionRepeatedResourceWarning, v1alpha1.ConditionRenderWarning, v1alpha1.ConditionUnsupportedWarning, v1alpha1.ConditionWaitingWarning)
+		v1alpha1.ConditionRepeatedResourceWarning, v1alpha1.ConditionRenderWarning, v1alpha1.ConditionUnsupportedWarning, v1alpha1.ConditionWaitingWarning,
+		v1alpha1.ConditionOrphanedResourceWarning)
 	found.Conditions = append(found.Conditions, l.warnings...)
 	for _, w := range l.rendering.warnings {
 		add(v1alpha1.ConditionRenderWarning, w)

@@ -15,9 +15,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/lockstep-cd/lockstep/internal/repository"
+	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
-// watchSecrets follows the Secrets and ConfigMaps that hold credentials, hosts and authorities. Only labelled Secrets are
+// watchSecrets follows the Secrets and ConfigMaps that hold credentials, hosts, authorities and settings. Only labelled Secrets are
 // asked for: the others are none of our business.
 func (e *Engine) watchSecrets(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(e.opts.REST)
@@ -35,6 +36,7 @@ func (e *Engine) watchSecrets(ctx context.Context) error {
 		return err
 	}
 	for name, put := range map[string]func(map[string]string){
+		settings.ConfigMap:          e.configure,
 		"argocd-ssh-known-hosts-cm": func(d map[string]string) { e.opts.Repositories.KnownHosts(d["ssh_known_hosts"]) },
 		"argocd-tls-certs-cm":       func(d map[string]string) { e.opts.Repositories.Authorities(maps.Clone(d)) },
 	} {

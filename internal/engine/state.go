@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
@@ -43,8 +44,15 @@ type state struct {
 	verdicts map[manifest.Key]verdict
 	// ignoring are the rules of what is not compared.
 	ignoring ignoring
+	// remarked tells that objects are marked otherwise since they were put back last: what differs is our own mark.
+	remarked bool
 	// running is the operation under way.
 	running *running
+	// controllers tells, by uid, which objects that control others are dead.
+	controllers map[types.UID]bool
+	// leaving is what the hooks of a deletion are taken from, and patience with what it waits for.
+	leaving  *look
+	patience patience
 	// revisionDue is when a compared revision that changed alone is written.
 	revisionDue time.Time
 }
@@ -98,6 +106,8 @@ type desiredSet struct {
 	revisions []string
 	// rules are those of the project that the set was held against.
 	rules project.Rules
+	// marks are those that the objects carry.
+	marks marks
 	// stale tells that a kind was not served when the set was made: it is made again with the next look.
 	stale bool
 }

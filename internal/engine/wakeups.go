@@ -12,8 +12,10 @@ const (
 	InputApplication Input = "application"
 	// InputProject is the AppProject.
 	InputProject Input = "project"
-	// InputDependency is another application that is named, or that declares the same object.
+	// InputDependency is another application that is named, that declares the same object, or that deletions wait for.
 	InputDependency Input = "dependency"
+	// InputSettings are the settings of argocd-cm that say how objects are marked.
+	InputSettings Input = "settings"
 	// InputSecret are credentials, hosts and authorities of repositories.
 	InputSecret Input = "secret"
 	// InputRepository is what the refs and versions of a source, or of a source that templates name, lead to.
@@ -29,7 +31,8 @@ const (
 // Inputs are all of them.
 func Inputs() []Input {
 	return []Input{
-		InputApplication, InputProject, InputDependency, InputSecret, InputRepository, InputFiles, InputCluster, InputLive,
+		InputApplication, InputProject, InputSettings, InputDependency, InputSecret, InputRepository, InputFiles, InputCluster,
+		InputLive,
 	}
 }
 

@@ -42,6 +42,8 @@ type Extra struct {
 	Annotations map[string]string
 	// Reason says why the object can't be pruned; empty when it can.
 	Reason string
+	// Waits says what its prune has to wait for; empty when for nothing.
+	Waits string
 }
 
 // Options of one sync.
@@ -88,6 +90,8 @@ type Plan struct {
 	OnFail []Step
 	// Unconfirmed are objects whose prune waits for a person's word.
 	Unconfirmed []manifest.Key
+	// Waiting are objects whose prune has to wait, with what for.
+	Waiting []Kept
 	// Kept are objects that would be pruned and are not, with the reason.
 	Kept []Kept
 }
@@ -109,9 +113,10 @@ func Make(desired, hooks []Desired, extra []Extra, opts Options) Plan {
 	tasks := append(applyTasks(desired, opts), hookTasks(hooks, opts)...)
 	moveForward(tasks)
 	extra, unconfirmed := confirmed(extra, opts)
+	extra, waiting := ready(extra, opts)
 	prunes, kept := pruneTasks(extra, opts, tasks)
 	all := slices.Concat(prunes, tasks)
-	p := Plan{Steps: arrange(all), Kept: kept, Unconfirmed: unconfirmed}
+	p := Plan{Steps: arrange(all), Kept: kept, Unconfirmed: unconfirmed, Waiting: waiting}
 	if at := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Phase == SyncFail }); at >= 0 {
 		p.Steps, p.OnFail = p.Steps[:at:at], p.Steps[at:]
 	}
@@ -215,6 +220,20 @@ func confirmed(extra []Extra, opts Options) (rest []Extra, unconfirmed []manifes
 		rest = append(rest, e)
 	}
 	return rest, unconfirmed
+}
+
+// ready takes out what would be pruned and has to wait.
+func ready(extra []Extra, opts Options) (rest []Extra, waiting []Kept) {
+	for _, e := range extra {
+		options := ParseOptions(e.Annotations[SyncOptionsAnnotation])
+		selected := opts.Only == nil || opts.Only(e.Key)
+		if e.Waits != "" && selected && keepReason(e, options, opts) == "" {
+			waiting = append(waiting, Kept{Key: e.Key, Reason: e.Waits})
+			continue
+		}
+		rest = append(rest, e)
+	}
+	return rest, waiting
 }
 
 func keepReason(e Extra, options Set, opts Options) string {
