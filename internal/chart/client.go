@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/net/http/httpproxy"
 )
 
 const (
@@ -59,7 +61,7 @@ func (c *clients) client(r Repo, origin *url.URL) (*http.Client, error) {
 
 // transport is the connection pool for the certificates and the proxy of a repository.
 func (c *clients) transport(r Repo) (*http.Transport, error) {
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t %q", r.CA, r.ClientCert, r.ClientKey, r.Insecure, r.Proxy))
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t %q %q", r.CA, r.ClientCert, r.ClientKey, r.Insecure, r.Proxy, r.NoProxy))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t, ok := c.transports[key]; ok {
@@ -76,11 +78,12 @@ func (c *clients) transport(r Repo) (*http.Transport, error) {
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, MaxResponseHeaderBytes: 1 << 20,
 	}
 	if r.Proxy != "" {
-		proxy, err := url.Parse(r.Proxy)
-		if err != nil {
+		if _, err := url.Parse(r.Proxy); err != nil {
 			return nil, r.errorf(ErrInvalid, "the proxy's URL can't be read")
 		}
-		t.Proxy = http.ProxyURL(proxy)
+		config := &httpproxy.Config{HTTPProxy: r.Proxy, HTTPSProxy: r.Proxy, NoProxy: r.NoProxy}
+		proxy := config.ProxyFunc()
+		t.Proxy = func(req *http.Request) (*url.URL, error) { return proxy(req.URL) }
 	}
 	if len(c.transports) >= maxTransports {
 		c.closeIdle()

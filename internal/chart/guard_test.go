@@ -30,7 +30,7 @@ func TestAddresses(t *testing.T) {
 		"192.0.2.7:6443":             "address 192.0.2.7 is an API server",
 		"192.0.2.8:443":              "address 192.0.2.8 is an API server",
 	} {
-		_, err := s.HTTPFile(context.Background(), "http://"+address+"/x")
+		_, err := s.HTTPFile(context.Background(), chart.Repo{URL: "http://" + address + "/x"})
 		if !errors.Is(err, chart.ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", address, err, want)
 		}
@@ -53,7 +53,7 @@ func TestRedirectToAddress(t *testing.T) {
 		"file": `scheme "file" is none of http and https`,
 		"loop": "redirects more than 10 times",
 	} {
-		_, err := s.HTTPFile(context.Background(), h.URL()+"/"+path)
+		_, err := s.HTTPFile(context.Background(), chart.Repo{URL: h.URL() + "/" + path})
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
@@ -75,7 +75,7 @@ func TestPolicy(t *testing.T) {
 	if _, err := s.Versions(context.Background(), chart.Repo{URL: h.URL()}, "web"); err != nil {
 		t.Error(err)
 	}
-	_, err := s.HTTPFile(context.Background(), h.URL()+"/away")
+	_, err := s.HTTPFile(context.Background(), chart.Repo{URL: h.URL() + "/away"})
 	want := "repository " + h.URL() + "/away: " + other.URL() + "/x is not allowed: project shop does not list it"
 	if !errors.Is(err, chart.ErrRefused) || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
@@ -99,13 +99,13 @@ func TestRedirectLeavesHTTPS(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	h := helmRepo(t, registry.Options{})
 	s := store(t, func(o *chart.Options) { o.Timeout = time.Nanosecond })
-	_, err := s.HTTPFile(context.Background(), h.URL()+"/x")
+	_, err := s.HTTPFile(context.Background(), chart.Repo{URL: h.URL() + "/x"})
 	if !errors.Is(err, chart.ErrUnreachable) || !strings.HasSuffix(err.Error(), "did not answer in time") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = store(t, nil).HTTPFile(ctx, h.URL()+"/x")
+	_, err = store(t, nil).HTTPFile(ctx, chart.Repo{URL: h.URL() + "/x"})
 	if !errors.Is(err, context.Canceled) || !strings.HasSuffix(err.Error(), "the request was given up") {
 		t.Errorf("%v", err)
 	}

@@ -251,18 +251,18 @@ func TestHTTPFile(t *testing.T) {
 	h.Put("values.yaml", []byte("a: 1"))
 	h.Put("big", make([]byte, chart.MaxFile+1))
 	s := store(t, nil)
-	f, err := s.HTTPFile(ctx, h.URL()+"/values.yaml?token=hush")
+	f, err := s.HTTPFile(ctx, chart.Repo{URL: h.URL() + "/values.yaml?token=hush"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, f, "resource"); got != "a: 1" {
 		t.Errorf("%q", got)
 	}
-	_, err = s.HTTPFile(ctx, h.URL()+"/none?token=hush")
+	_, err = s.HTTPFile(ctx, chart.Repo{URL: h.URL() + "/none?token=hush"})
 	if err == nil || err.Error() != "repository "+h.URL()+"/none: has no such file (404)" {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.HTTPFile(ctx, h.URL()+"/big"); err == nil || !strings.Contains(err.Error(), "longer than 10 MB") {
+	if _, err := s.HTTPFile(ctx, chart.Repo{URL: h.URL() + "/big"}); err == nil || !strings.Contains(err.Error(), "longer than 10 MB") {
 		t.Errorf("%v", err)
 	}
 }

@@ -82,6 +82,8 @@ type Credentials struct {
 	PassCredentials bool
 	// Proxy is the URL of a proxy; empty means none, whatever the environment of the process says.
 	Proxy string
+	// NoProxy are the hosts that are reached without it, separated by commas.
+	NoProxy string
 }
 
 func (c Credentials) none() bool { return c.Username == "" && c.Password == "" && c.BearerToken == "" }

@@ -75,12 +75,11 @@ func (s *Store) Pull(ctx context.Context, r Repo, name, version string) (tree.FS
 	return nil, "", r.errorf(ErrInvalid, "scheme %q is none of https, http and oci", u.Scheme)
 }
 
-// HTTPFile is the file behind an http(s) URL, as a tree with the single file "resource". No credentials are sent but those
-// in the URL.
-func (s *Store) HTTPFile(ctx context.Context, rawURL string) (tree.FS, error) {
+// HTTPFile is the file behind an http(s) URL, as a tree with the single file "resource".
+func (s *Store) HTTPFile(ctx context.Context, r Repo) (tree.FS, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	u, r, err := Repo{URL: rawURL}.parse()
+	u, r, err := r.parse()
 	if err != nil {
 		return nil, err
 	}

@@ -358,11 +358,18 @@ type fetcher struct {
 
 // Fetch implements job.Fetcher.
 func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
+	if l.Kind == job.LocateChart && !strings.Contains(l.URL, "://") {
+		at, err := f.chain.Sources.named(l.URL, projectOf(f.request.app))
+		if err != nil {
+			return nil, err
+		}
+		l.URL = at
+	}
 	if err := f.request.rules.Source(l.URL); err != nil {
 		return nil, fmt.Errorf("%s: %w", l, err)
 	}
 	if l.Kind == job.LocateHTTP {
-		t, err := f.chain.Sources.Charts.HTTPFile(ctx, l.URL)
+		t, err := f.chain.Sources.file(ctx, l.URL)
 		f.request.note(err)
 		f.note(l, "", err)
 		return t, err

@@ -86,6 +86,10 @@ func (r *repos) entry(s located) *repo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := repoKey(s.ApplicationSource)
+	// What a project's own credentials show is not for others, and theirs must not fail it.
+	if owner := r.sources.owner(s); owner != "" {
+		key += " of project " + owner
+	}
 	e := r.byKey[key]
 	if e == nil {
 		e = &repo{key: key, subs: map[string][]subscription{}}

@@ -7,6 +7,7 @@ package repository
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -43,10 +44,15 @@ type Entry struct {
 	ClientCert         string
 	ClientKey          string
 	Proxy, NoProxy     string
+	// LFS exchanges pointers of Git LFS for what they stand for; NoSubmodules leaves submodules out.
+	LFS, NoSubmodules bool
+	// Depth bounds the history that is fetched; 0 fetches all of it.
+	Depth int
+	Exchanged
 }
 
 func (e Entry) hasCredentials() bool {
-	return e.Username != "" || e.Password != "" || e.BearerToken != "" || e.SSHPrivateKey != "" || e.ClientCert != ""
+	return e.Username != "" || e.Password != "" || e.BearerToken != "" || e.SSHPrivateKey != "" || e.ClientCert != "" || e.Any()
 }
 
 // FromSecret reads an entry; false when the Secret is of another type or names no URL.
@@ -66,6 +72,10 @@ func FromSecret(s *corev1.Secret) (Entry, bool) {
 		IgnoreHostKey: truth("insecureIgnoreHostKey", "insecure"), ForceBasicAuth: truth("forceHttpBasicAuth"),
 		PlainHTTP: truth("insecureOCIForceHttp"), ClientCert: string(s.Data["tlsClientCertData"]),
 		ClientKey: string(s.Data["tlsClientCertKey"]), Proxy: text("proxy"), NoProxy: text("noProxy"),
+		LFS: truth("enableLfs"), NoSubmodules: strings.EqualFold(text("enableSubmodules"), "false"), Exchanged: exchangedFrom(s),
+	}
+	if n, err := strconv.Atoi(text("depth")); err == nil && n > 0 {
+		e.Depth = n
 	}
 	if e.Kind == "" {
 		e.Kind = "git"
@@ -166,6 +176,7 @@ func (s *Set) fromTemplate(e Entry, url, project string) Entry {
 	t.Proxy, t.NoProxy = pick(e.Proxy, t.Proxy), pick(e.NoProxy, t.NoProxy)
 	t.Insecure, t.IgnoreHostKey = t.Insecure || e.Insecure, t.IgnoreHostKey || e.IgnoreHostKey
 	t.ForceBasicAuth, t.PlainHTTP = t.ForceBasicAuth || e.ForceBasicAuth, t.PlainHTTP || e.PlainHTTP
+	t.LFS, t.NoSubmodules, t.Depth = t.LFS || e.LFS, t.NoSubmodules || e.NoSubmodules, max(t.Depth, e.Depth)
 	return t
 }
 
@@ -195,11 +206,23 @@ func hasPrefix(url, prefix string) bool {
 	return rest == ".git" && path != ""
 }
 
+// Named is the entry of a Helm repository with that name, as Chart.yaml says @name.
+func (s *Set) Named(name, project string) (Entry, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.best(project, func(e Entry) int {
+		if e.Template || e.Name != name || e.Kind == "git" {
+			return 0
+		}
+		return 1
+	})
+}
+
 // Git is the entry as the git link wants it.
 func (s *Set) Git(e Entry) git.Repo {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return git.Repo{URL: e.URL, Credentials: git.Credentials{
+	return git.Repo{URL: e.URL, Depth: e.Depth, Credentials: git.Credentials{
 		Username: e.Username, Password: e.Password, BearerToken: e.BearerToken, ForceBasicAuth: e.ForceBasicAuth,
 		SSHPrivateKey: e.SSHPrivateKey, KnownHosts: s.hosts, InsecureIgnoreHostKey: e.IgnoreHostKey,
 		TLSClientCert: e.ClientCert, TLSClientKey: e.ClientKey, CA: s.authority[hostOf(e.URL)], Insecure: e.Insecure,

@@ -40,6 +40,12 @@ func TestFromSecret(t *testing.T) {
 			repository.Entry{URL: "git@x:y", Kind: "git", SSHPrivateKey: "KEY\n", Insecure: true, IgnoreHostKey: true, Proxy: "http://p", NoProxy: "a,b"}, true},
 		{"insecure", secret("repository", "url", "https://x/y", "insecure", "true", "forceHttpBasicAuth", "true"),
 			repository.Entry{URL: "https://x/y", Kind: "git", Insecure: true, IgnoreHostKey: true, ForceBasicAuth: true}, true},
+		{"a GitHub App", secret("repository", "url", "https://x/y", "githubAppID", "1", "githubAppInstallationID", "2", "githubAppPrivateKey", "K", "githubAppEnterpriseBaseUrl", "https://g"),
+			repository.Entry{URL: "https://x/y", Kind: "git", Exchanged: repository.Exchanged{GitHubApp: "1", GitHubInstallation: "2", GitHubKey: "K", GitHubURL: "https://g"}}, true},
+		{"Azure, as repo-creds spells it", secret("repo-creds", "url", "https://x", "azureServicePrincipalClientID", "c", "azureServicePrincipalClientSecret", "s", "azureServicePrincipalTenantID", "t"),
+			repository.Entry{URL: "https://x", Kind: "git", Template: true, Exchanged: repository.Exchanged{AzureClient: "c", AzureSecret: "s", AzureTenant: "t"}}, true},
+		{"LFS, no submodules, depth", secret("repository", "url", "https://x/y", "enableLfs", "true", "enableSubmodules", "false", "depth", "3"),
+			repository.Entry{URL: "https://x/y", Kind: "git", LFS: true, NoSubmodules: true, Depth: 3}, true},
 		{"not insecure", secret("repository", "url", "https://x/y", "insecure", "false"), repository.Entry{URL: "https://x/y", Kind: "git"}, true},
 		{"without a URL", secret("repository", "username", "me"), repository.Entry{}, false},
 		{"of another type", secret("cluster", "url", "https://x"), repository.Entry{}, false},
@@ -173,5 +179,21 @@ func TestGit(t *testing.T) {
 		if ca := s.CA(url); ca != want {
 			t.Errorf("CA(%s) = %q", url, ca)
 		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	s := set(t, map[string]*corev1.Secret{
+		"a": secret("repository", "url", "https://x/charts", "type", "helm", "name", "charts"),
+		"b": secret("repository", "url", "https://y/charts", "type", "helm", "name", "charts", "project", "team"),
+		"c": secret("repository", "url", "https://z/app", "name", "app"),
+	})
+	for project, want := range map[string]string{"default": "https://x/charts", "team": "https://y/charts"} {
+		if e, ok := s.Named("charts", project); !ok || e.URL != want {
+			t.Errorf("project %s: %q, want %q", project, e.URL, want)
+		}
+	}
+	if e, ok := s.Named("app", "default"); ok {
+		t.Errorf("a Git repository is no repository of charts: %q", e.URL)
 	}
 }
