@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,20 +12,19 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
-// replacer is the field manager of replacements, until what it wrote is taken over.
-const replacer = Manager + "-replace"
-
 // Replacement is an object in the place of a live one.
 type Replacement struct {
 	// Body is JSON after Clean.
 	Body []byte
 	// Live is the object as it was read; the replacement goes through for exactly this version.
 	Live *unstructured.Unstructured
+	// From are the predecessors whose fields are taken over with it.
+	From []string
 }
 
 // Replace puts the object in the place of the live one: what others have set goes, too (Replace=true). What belongs to the
 // cluster and no manifest stays: finalizers and owner references that the manifest does not name, the status, and the
-// operation of an Application. The object is ours afterwards as after an apply.
+// operation of an Application. What it wrote is ours afterwards as after an apply; an apply of the same object follows it.
 func (w *Writer) Replace(ctx context.Context, t Target, key manifest.Key, r Replacement, m Mode) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON(r.Body); err != nil {
@@ -43,7 +43,7 @@ func (w *Writer) Replace(ctx context.Context, t Target, key manifest.Key, r Repl
 			o.Object[field] = v
 		}
 	}
-	opts := metav1.UpdateOptions{FieldManager: replacer, FieldValidation: validation(m)}
+	opts := metav1.UpdateOptions{FieldManager: ownership.Replacer, FieldValidation: validation(m)}
 	if m.DryRun {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
@@ -51,8 +51,5 @@ func (w *Writer) Replace(ctx context.Context, t Target, key manifest.Key, r Repl
 	if err != nil || m.DryRun {
 		return out, problem(key, err)
 	}
-	if _, err := w.TakeOver(ctx, t, key, out, ownership.Predecessors(replacer)); err != nil {
-		return nil, err
-	}
-	return w.Apply(ctx, t, key, r.Body, m)
+	return w.TakeOver(ctx, t, key, out, append(slices.Clone(r.From), ownership.Replacer))
 }

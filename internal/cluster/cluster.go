@@ -277,7 +277,7 @@ func (c *Cluster) Lookup(ctx context.Context, key manifest.Key) (Live, bool, err
 	w := c.watches[key.GroupKind()]
 	c.mu.Unlock()
 	if w == nil {
-		return Live{}, false, fmt.Errorf("kind %s is not watched", key.GroupKind())
+		return c.lookupUnwatched(ctx, key)
 	}
 	l, found, unread := w.store.get(key)
 	if !unread {
@@ -293,6 +293,28 @@ func (c *Cluster) Lookup(ctx context.Context, key manifest.Key) (Live, bool, err
 	l = c.opts.Read(u)
 	w.store.observe(l)
 	return l, true, nil
+}
+
+// lookupUnwatched looks for an object of a kind that is not watched, which is an error unless the kind can not be: of what can
+// only be made nothing is ever there, the rest is read each time.
+func (c *Cluster) lookupUnwatched(ctx context.Context, key manifest.Key) (Live, bool, error) {
+	r, err := c.kinds.find(key.GroupKind().WithVersion(""))
+	switch {
+	case err != nil:
+		return Live{}, false, err
+	case r.Watchable:
+		return Live{}, false, fmt.Errorf("kind %s is not watched", key.GroupKind())
+	case !r.Patchable:
+		return Live{}, false, nil
+	}
+	u, err := c.Get(ctx, r, key)
+	if apierrors.IsNotFound(err) {
+		return Live{}, false, nil
+	}
+	if err != nil {
+		return Live{}, false, err
+	}
+	return c.opts.Read(u), true, nil
 }
 
 // Get reads a whole object.

@@ -8,11 +8,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/lockstep-cd/lockstep/internal/manifest"
+	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
 // Manager is the field manager that Lockstep writes as.
@@ -20,10 +22,10 @@ const Manager = manifest.FieldManager
 
 // EntryHash identifies our own entry in metadata.managedFields: the set of fields we own. The API server takes a field
 // out of it as soon as anybody else changes that field, so an equal hash says that nothing we declared was touched. Empty
-// when there is no such entry.
+// when there is no such entry, and when a replacement of ours was not taken over, since a part of our fields is elsewhere.
 func EntryHash(fields []metav1.ManagedFieldsEntry) string {
 	entry := applied(fields, Manager)
-	if entry == nil {
+	if entry == nil || slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == ownership.Replacer }) {
 		return ""
 	}
 	sum := sha256.Sum256(entry.FieldsV1.GetRawBytes())

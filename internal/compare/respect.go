@@ -18,6 +18,16 @@ import (
 // in Git. The object's identity and the annotations named by keep are always Git's. It tells whether anything is ignored
 // in either side; then the answer holds only for this version of live. Body is not changed.
 func (i Ignore) Respect(ctx context.Context, body map[string]any, live *unstructured.Unstructured, keep ...string) (map[string]any, bool, error) {
+	return i.mixed(ctx, body, live, false, keep)
+}
+
+// Keep is Respect for a body that replaces the live object: what is ignored is all there with its live value, whoever owns it,
+// since a replacement takes away what is not sent.
+func (i Ignore) Keep(ctx context.Context, body map[string]any, live *unstructured.Unstructured, keep ...string) (map[string]any, bool, error) {
+	return i.mixed(ctx, body, live, true, keep)
+}
+
+func (i Ignore) mixed(ctx context.Context, body map[string]any, live *unstructured.Unstructured, all bool, keep []string) (map[string]any, bool, error) {
 	if i.Empty() || live == nil {
 		return body, false, nil
 	}
@@ -35,6 +45,9 @@ func (i Ignore) Respect(ctx context.Context, body map[string]any, live *unstruct
 	o, err := ownersOf(live.GetManagedFields())
 	if err != nil {
 		return nil, false, err
+	}
+	if all {
+		o = owners{own: o.own.Union(o.other), other: &fieldpath.Set{}}
 	}
 	out, _ := o.mix(body, live.Object, git).(map[string]any)
 	o.retain(out, live.Object, now)

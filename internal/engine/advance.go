@@ -175,7 +175,8 @@ func success(r *running) string {
 	return "successfully synced"
 }
 
-// syncOptions joins the application's and the operation's options.
+// syncOptions are the operation's options, or, when it names none, the application's. They are not joined: who asks with a list,
+// as Argo CD's sync panel does, could not take an option of the application away otherwise (reference/argocd.md §1.2).
 func syncOptions(app *v1alpha1.Application, op *v1alpha1.SyncOperation) plan.Set {
 	list := slices.Clone(op.SyncOptions)
 	if len(list) == 0 && app.Spec.SyncPolicy != nil {
@@ -243,6 +244,9 @@ func (e *Engine) perform(ctx context.Context, st *state, l *look, step plan.Step
 		if failure != "" {
 			return failure, nil
 		}
+		if st.running.op.Sync.DryRun {
+			continue
+		}
 		if err := e.established(ctx, l, group); err != nil {
 			return err.Error(), nil
 		}
@@ -255,31 +259,29 @@ func (e *Engine) do(ctx context.Context, st *state, l *look, task plan.Task, opt
 	if task.Action == plan.Prune {
 		return e.doPrune(ctx, st, l, task, opts, mu)
 	}
-	mu.Lock()
-	it := &l.items[l.set.byKey[task.Key]]
-	r := st.running
-	rests := it.inSync() && !r.masked(it, opts)
-	if done := r.results[result{key: task.Key, phase: plan.Sync}]; it.desired.made {
-		rests = done != nil && done.Status == v1alpha1.ResultSynced // by this operation
-	}
-	mu.Unlock()
-	if it.holder != "" {
-		mu.Lock()
-		defer mu.Unlock()
-		message := "belongs to application " + it.holder + ", which still declares it; it was left alone"
-		r.note(task.Key, it.live.Version, v1alpha1.ResultSyncFailed, message)
-		if opts.Has("FailOnSharedResource=true") {
-			return task.Key.String() + ": " + message, nil
-		}
-		return "", nil
-	}
+	r, it := st.running, &l.items[l.set.byKey[task.Key]]
 	d := it.desired
 	version := d.GroupVersionKind().Version
-	if rests {
-		mu.Lock()
-		defer mu.Unlock()
-		r.note(task.Key, version, v1alpha1.ResultSynced, inStep)
-		return "", nil
+	mu.Lock()
+	answer, spared := r.spared(it, opts)
+	if spared {
+		r.note(task.Key, version, answer.code, answer.message)
+	}
+	mu.Unlock()
+	if spared {
+		return answer.failure, nil
+	}
+	if r.op.Sync.DryRun {
+		later, err := e.comesLater(ctx, l, d, opts)
+		if err != nil {
+			return "", err
+		}
+		if later {
+			mu.Lock()
+			defer mu.Unlock()
+			r.note(task.Key, version, v1alpha1.ResultSynced, untried)
+			return "", nil
+		}
 	}
 	existed := it.exists
 	out, err := e.send(ctx, st, l, it, opts)

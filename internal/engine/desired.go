@@ -114,9 +114,7 @@ func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool, ge
 	if errors.Is(err, cluster.ErrNoKind) {
 		namespaced, own := scopes[gvk.GroupKind()]
 		d.resource = cluster.Resource{Namespaced: namespaced || !own, Kind: gvk.Kind}
-		if !own && !option("SkipDryRunOnMissingResource", objectOptions(&d), syncOptions(p.app, &v1alpha1.SyncOperation{})) {
-			d.problem = at(o, err)
-		}
+		d.unserved = !own
 	} else if err != nil {
 		return desired{}, err
 	}
@@ -126,15 +124,36 @@ func (p preparation) one(o manifest.Object, scopes map[schema.GroupKind]bool, ge
 		clean.SetNamespace("")
 	}
 	d.key = manifest.KeyOf(clean)
-	if d.problem == nil {
+	if d.unserved && !option("SkipDryRunOnMissingResource", objectOptions(&d), syncOptions(p.app, &v1alpha1.SyncOperation{})) {
+		d.problem = at(o, err)
+	} else {
 		d.problem = p.permitted(d, o)
+		d.unserved = d.unserved && d.problem == nil
 	}
 	d.made = d.resource.Resource != "" && !d.resource.Patchable || d.key.Name == ""
-	if d.resource.Patchable || d.resource.Watchable || d.resource.Resource == "" {
+	if d.key.Name == "" && d.GetGenerateName() == "" && !d.asks() && d.problem == nil {
+		d.problem = at(o, errors.New("metadata.name is missing"))
+	}
+	if !d.asks() { // else nothing stays that could be found by its mark
 		p.marks.put(clean, p.app)
-	} // else nothing stays that could be found by its mark, and access reviews refuse any metadata
+	}
 	err = p.encode(&d, o)
 	return d, err
+}
+
+// asks tells that the object is a question to the API server, of a kind of which nothing stays: an access review and the like.
+func (d *desired) asks() bool {
+	return d.made && !d.resource.Patchable && !d.resource.Watchable && d.resource.Resource != ""
+}
+
+// unsteered is u without annotations, which steer us and nobody else: access reviews refuse all metadata.
+func unsteered(u *unstructured.Unstructured) *unstructured.Unstructured {
+	u = u.DeepCopy()
+	u.SetAnnotations(nil)
+	if meta, _ := u.Object["metadata"].(map[string]any); len(meta) == 0 {
+		delete(u.Object, "metadata")
+	}
+	return u
 }
 
 // applied tells that the object is applied: it has a name, and its kind knows patches.
@@ -189,7 +208,11 @@ func at(o manifest.Object, err error) error {
 }
 
 func (p preparation) encode(d *desired, o manifest.Object) error {
-	body, err := json.Marshal(d.Object.Unstructured.Object)
+	sent := d.Object.Unstructured
+	if d.asks() {
+		sent = unsteered(sent)
+	}
+	body, err := json.Marshal(sent.Object)
 	if err != nil {
 		return at(o, err)
 	}

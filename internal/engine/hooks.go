@@ -142,7 +142,7 @@ func (e *Engine) hook(ctx context.Context, st *state, l *look, t plan.Task) (hoo
 	case exists && (slices.Contains(plan.HookPolicies(d.GetAnnotations()), plan.BeforeHookCreation) || ranBefore(live)):
 		return e.removeEarlier(ctx, l, live)
 	default:
-		return e.makeHook(ctx, r, d, at)
+		return e.makeHook(ctx, st, l, d, at)
 	}
 	if now := r.results[at]; now.HookPhase.Completed() {
 		return ended(key, now), nil
@@ -188,8 +188,12 @@ func (e *Engine) removeHook(ctx context.Context, live cluster.Live) error {
 	})
 }
 
-func (e *Engine) makeHook(ctx context.Context, r *running, d *desired, at result) (hookRun, error) {
-	body, err := hookBody(e.body(d), at, r)
+func (e *Engine) makeHook(ctx context.Context, st *state, l *look, d *desired, at result) (hookRun, error) {
+	r := st.running
+	body, err := e.prepared(ctx, d, false, validatesLoosely(objectOptions(d), syncOptions(l.app, r.op.Sync)))
+	if err == nil && !d.asks() {
+		body, err = hookBody(body, at, r)
+	}
 	if err != nil {
 		return hookRun{}, err
 	}

@@ -59,9 +59,9 @@ func drift(app *v1alpha1.Application, live *unstructured.Unstructured, l cluster
 }
 
 // masked tells that a whole sync applies the object although it counts as in step: what differs is only not compared, and
-// the operation has not applied it yet.
+// the operation has not applied it yet. ApplyOutOfSyncOnly=true leaves it alone.
 func (r *running) masked(it *item, opts plan.Set) bool {
-	if !it.masked || it.holder != "" || opts.Has(respectOption) {
+	if !it.masked || it.holder != "" || opts.Has(respectOption) || opts.Has("ApplyOutOfSyncOnly=true") {
 		return false
 	}
 	done := r.results[result{key: it.desired.key, phase: plan.Sync}]

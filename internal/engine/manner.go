@@ -47,12 +47,10 @@ func objectOptions(d *desired) plan.Set {
 func mannerOf(d *desired, s *v1alpha1.SyncOperation, opts plan.Set) manner {
 	own := objectOptions(d)
 	m := manner{replace: option("Replace", own, opts), force: own.Has("Force=true"), loose: validatesLoosely(own, opts)}
-	if by := s.SyncStrategy; by != nil && !holdsMuch(d.key) {
+	if by := s.SyncStrategy; by != nil && !keptFromForce(d, own) {
 		m.force = m.force || by.Apply != nil && by.Apply.Force || by.Hook != nil && by.Hook.Force
 	}
-	if d.key.Kind == "Namespace" && d.key.Group == "" || isDefinition(d.key) {
-		m.force = false // whatever lives in them would go, too; a replacement is an update
-	}
+	m.force = m.force && !holdsOthers(d.key)
 	return m
 }
 
@@ -61,13 +59,19 @@ func validatesLoosely(object, application plan.Set) bool {
 	return found && v == "false" || !found && application.Has("Validate=false")
 }
 
-func isDefinition(k manifest.Key) bool {
-	return k.Group == "apiextensions.k8s.io" && k.Kind == "CustomResourceDefinition"
+// holdsOthers names the kinds that take all that lives in them along: nothing makes them anew, and a replacement is an update.
+func holdsOthers(k manifest.Key) bool {
+	return k.Group == "" && k.Kind == "Namespace" || k.Group == "apiextensions.k8s.io" && k.Kind == "CustomResourceDefinition"
 }
 
-// holdsMuch names the kinds that take data with them: only their own annotation makes them anew, no option for all.
-func holdsMuch(k manifest.Key) bool {
-	return k.Group == "" && slices.Contains([]string{"PersistentVolumeClaim", "PersistentVolume"}, k.Kind)
+// keptFromForce tells that an object is made anew only if its own annotation says so, not by a force for the whole sync:
+// kinds that take data with them, and what somebody wants kept when other objects are deleted.
+func keptFromForce(d *desired, own plan.Set) bool {
+	if d.key.Group == "" && slices.Contains([]string{"PersistentVolumeClaim", "PersistentVolume"}, d.key.Kind) {
+		return true
+	}
+	return d.GetAnnotations()["helm.sh/resource-policy"] == "keep" ||
+		slices.ContainsFunc([]string{"Prune=false", "Prune=confirm", "Delete=false", "Delete=confirm"}, own.Has)
 }
 
 // waitError is nobody's fault: something has to be gone first.
@@ -80,11 +84,11 @@ func (e *Engine) send(ctx context.Context, st *state, l *look, it *item, opts pl
 	op := st.running.op.Sync
 	m, d := mannerOf(it.desired, op, opts), it.desired
 	mode := apply.Mode{DryRun: op.DryRun, Loose: m.loose}
-	if d.resource.Resource == "" {
-		var err error
-		if d.resource, err = e.cluster.Kind(d.GroupVersionKind()); err != nil {
-			return nil, &waitError{"waiting for a kind to be served: " + err.Error()} // somebody whom an earlier wave has started may define it
+	if d.resource.Resource == "" { // somebody whom an earlier wave has started may define its kind
+		if _, err := e.cluster.Kind(d.GroupVersionKind()); err != nil {
+			return nil, &waitError{"waiting for a kind to be served: " + err.Error()}
 		}
+		return nil, &waitError{d.key.String() + ": its kind is served now"} // the next look knows its scope, and what the project says to it
 	}
 	named := it.exists && d.applied()
 	if named && it.live.Deleting && m.force && !mode.DryRun {
@@ -96,14 +100,28 @@ func (e *Engine) send(ctx context.Context, st *state, l *look, it *item, opts pl
 	var out *unstructured.Unstructured
 	var err error
 	if named && m.replace {
-		out, err = e.replace(ctx, d, mode)
+		out, err = e.replace(ctx, st, l.app, it, mode, opts)
 	} else {
 		out, err = e.adopt(ctx, st, l.app, it, mode, opts)
 	}
 	if named && m.force && refusesChange(err) {
-		return e.anew(ctx, it, mode)
+		var refused *apply.Error
+		_ = errors.As(err, &refused) // it is one, as refusesChange says
+		out, err = e.anew(ctx, it, mode)
+		return out, because(refused.Reason+"; ", err)
 	}
 	return out, err
+}
+
+// because puts the beginning of the sentence before a refusal; other errors stay as they are.
+func because(beginning string, err error) error {
+	var refused *apply.Error
+	if !errors.As(err, &refused) || refused.Retry {
+		return err
+	}
+	whole := *refused
+	whole.Reason = beginning + refused.Reason
+	return &whole
 }
 
 // refusesChange tells that an object can not become what it is to be: a field that may not change.
@@ -112,9 +130,16 @@ func refusesChange(err error) bool {
 	return errors.As(err, &refused) && apierrors.IsInvalid(err)
 }
 
-// anew deletes the object; it is made when it is gone.
+// anew deletes the object; it is made when it is gone. What could not be made then is not deleted.
 func (e *Engine) anew(ctx context.Context, it *item, mode apply.Mode) (*unstructured.Unstructured, error) {
 	d := it.desired
+	body, err := e.prepared(ctx, d, false, mode.Loose)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.writer.Trial(ctx, target(d.resource), d.key, body, mode); err != nil {
+		return nil, because("was not deleted to be made anew, since that would be refused: ", err)
+	}
 	gone := apply.Gone{Key: d.key, UID: it.live.UID, Propagation: metav1.DeletePropagationBackground, DryRun: mode.DryRun}
 	if err := e.writer.Delete(ctx, target(d.resource), gone); err != nil {
 		return nil, err
@@ -125,30 +150,52 @@ func (e *Engine) anew(ctx context.Context, it *item, mode apply.Mode) (*unstruct
 	return nil, &waitError{"waiting for " + d.key.String() + " to be gone, to make it anew"}
 }
 
-// replace puts the object in the place of the live one, for the version that was read.
-func (e *Engine) replace(ctx context.Context, d *desired, mode apply.Mode) (*unstructured.Unstructured, error) {
+// replace puts the object in the place of the live one, for the version that was read, and applies it then, so that it is
+// ours as any other. Ignored fields that are respected stay.
+func (e *Engine) replace(ctx context.Context, st *state, app *v1alpha1.Application, it *item, mode apply.Mode, opts plan.Set) (*unstructured.Unstructured, error) {
 	for try := 0; ; try++ {
-		live, err := e.cluster.Get(ctx, d.resource, d.key)
+		live, err := e.cluster.Get(ctx, it.desired.resource, it.desired.key)
 		if apierrors.IsNotFound(err) {
-			body, err := e.prepared(ctx, d, false, mode.Loose)
-			if err != nil {
-				return nil, err
-			}
-			return e.writer.Apply(ctx, target(d.resource), d.key, body, mode)
+			return e.put(ctx, st, it, mode, opts)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.key, err)
+			return nil, fmt.Errorf("%s: %w", it.desired.key, err)
 		}
-		body, err := e.prepared(ctx, d, true, mode.Loose)
+		body, err := e.replacement(ctx, st, it.desired, live, opts, mode.Loose)
 		if err != nil {
 			return nil, err
 		}
-		out, err := e.writer.Replace(ctx, target(d.resource), d.key, apply.Replacement{Body: body, Live: live}, mode)
-		if try < raceLimit && apierrors.IsConflict(err) {
+		r := apply.Replacement{Body: body, Live: live, From: predecessors(app, opts)}
+		out, err := e.writer.Replace(ctx, target(it.desired.resource), it.desired.key, r, mode)
+		switch {
+		case try < raceLimit && apierrors.IsConflict(err):
 			continue
+		case err != nil || mode.DryRun:
+			return out, err
 		}
-		return out, err
+		return e.put(ctx, st, it, mode, opts)
 	}
+}
+
+// replacement is the body that replaces the live object.
+func (e *Engine) replacement(ctx context.Context, st *state, d *desired, live *unstructured.Unstructured, opts plan.Set, loose bool) ([]byte, error) {
+	body, err := e.prepared(ctx, d, true, loose)
+	ignore := st.ignoring.rules.For(d.key)
+	if err != nil || ignore.Empty() || !opts.Has(respectOption) {
+		return body, err
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(body); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.key, err)
+	}
+	mixed, changed, err := ignore.Keep(ctx, u.Object, live, TrackingAnnotation)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.key, err)
+	}
+	if !changed {
+		return body, nil
+	}
+	return json.Marshal(mixed)
 }
 
 // prepared is what is sent for an object: generated fields as they are, and, loosely, without unknown fields.
@@ -175,12 +222,21 @@ func known(c *cluster.Cluster, body []byte) ([]byte, []string, error) {
 	return body, dropped, err
 }
 
-// leftOut warns of the fields that Validate=false drops.
+// leftOut warns of the fields that Validate=false drops. They are looked for once for each set and policy.
 func (e *Engine) leftOut(app *v1alpha1.Application, set *desiredSet) []v1alpha1.ApplicationCondition {
-	var out []v1alpha1.ApplicationCondition
 	opts := syncOptions(app, &v1alpha1.SyncOperation{})
-	for i := range set.objects {
-		d := &set.objects[i]
+	byAll := validatesLoosely(nil, opts)
+	if set.dropped == nil || set.loose != byAll {
+		set.dropped, set.loose = append(e.dropped(set.objects, opts), e.dropped(set.hooks, opts)...), byAll
+	}
+	return set.dropped
+}
+
+// dropped are the warnings for the objects of a list; never nil.
+func (e *Engine) dropped(list []desired, opts plan.Set) []v1alpha1.ApplicationCondition {
+	out := []v1alpha1.ApplicationCondition{}
+	for i := range list {
+		d := &list[i]
 		if !validatesLoosely(objectOptions(d), opts) || d.problem != nil || d.resource.Resource == "" {
 			continue
 		}

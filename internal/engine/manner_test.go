@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
@@ -159,19 +158,7 @@ func TestSkipDryRunOnMissingResource(t *testing.T) {
 		app := w.get("s")
 		return operation(app), there && app.Status.OperationState != nil && strings.Contains(app.Status.OperationState.Message, "Gadget")
 	})
-	definition := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "gadgets." + group},
-		"spec": map[string]any{
-			"group": group, "scope": "Namespaced", "names": map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-			}},
-		},
-	}}
-	crds := w.client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	if _, err := crds.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+	if _, err := w.client.Resource(definitions()).Create(t.Context(), gadgets(group), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	app := w.settled("s", "")
@@ -188,7 +175,10 @@ func TestMadeObjects(t *testing.T) {
 	r := w.repo("m", map[string]string{
 		"app/a.yaml": configMap("a", "1"),
 		"app/b.yaml": fmt.Sprintf(made, 1) + "---\n" + fmt.Sprintf(made, 2),
-		"app/c.yaml": "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nspec: {user: ada, resourceAttributes: {verb: get, resource: pods}}\n",
+		"app/c.yaml": "apiVersion: authentication.k8s.io/v1\nkind: TokenReview\nspec: {token: none}\n---\n" +
+			"apiVersion: authorization.k8s.io/v1\nkind: LocalSubjectAccessReview\nspec: {user: ada, resourceAttributes: {namespace: " + w.dest + ", verb: get, resource: pods}}\n---\n" +
+			"apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectAccessReview\nspec: {resourceAttributes: {verb: get, resource: pods}}\n---\n" +
+			"apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nmetadata: {annotations: {argocd.argoproj.io/sync-wave: \"-1\"}}\nspec: {user: ada, resourceAttributes: {verb: get, resource: pods}}\n",
 	})
 	count := func() int {
 		t.Helper()

@@ -241,11 +241,11 @@ func (e *Engine) situation(l *look) plan.Situation {
 	if last, known := lastAttempt(l.app); known {
 		same := last.goal == l.goal()
 		s.Failed = same && last.failed && last.means == l.means()
-		s.New = !same || last.failed && !s.Failed
+		s.New = !same || last.failed && !s.Failed || !last.failed && l.namespaceDiffers(l.app.Status.OperationState)
 		return s
 	}
 	last := l.app.Status.OperationState
-	s.New = !tried(l.app, l.set)
+	s.New = !tried(l.app, l.set) || l.namespaceDiffers(last)
 	s.Failed = !s.New && (last.Phase == v1alpha1.OperationFailed || last.Phase == v1alpha1.OperationError)
 	return s
 }
@@ -361,6 +361,7 @@ func (r *running) state(l *look, phase v1alpha1.OperationPhase, message string) 
 	for _, at := range r.order {
 		res.Resources = append(res.Resources, r.results[at])
 	}
+	res.ManagedNamespaceMetadata = r.given(l)
 	s.SyncResult = res
 	return s
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,7 @@ func (e *Engine) validate(l *look, opts plan.Set) string {
 			broken = append(broken, err.Error())
 		}
 	}
+	broken = append(broken, e.hookFaults(l, opts)...)
 	switch len(broken) {
 	case 0:
 		return ""
@@ -54,43 +56,68 @@ func (e *Engine) validate(l *look, opts plan.Set) string {
 	return fmt.Sprintf("%s; and %d more objects have faults; nothing was applied", broken[0], len(broken)-1)
 }
 
-func (e *Engine) checkItem(it item, opts plan.Set) error {
-	if it.desired.problem != nil || it.inSync() || it.desired.resource.Resource == "" || validatesLoosely(objectOptions(it.desired), opts) {
-		return it.desired.problem
+// hookFaults are what the schemas say to the hooks that syncs run; those of a deletion hold no sync up.
+func (e *Engine) hookFaults(l *look, opts plan.Set) []string {
+	var out []string
+	for i := range l.hooks {
+		d := &l.hooks[i]
+		runs := slices.ContainsFunc(plan.HookPhases(d.GetAnnotations(), l.install), func(p plan.Phase) bool {
+			return p != plan.PreDelete && p != plan.PostDelete
+		})
+		if !runs || d.problem != nil || d.resource.Resource == "" {
+			continue
+		}
+		if err := e.checkSchema(d, opts); err != nil {
+			out = append(out, err.Error())
+		}
 	}
+	return out
+}
+
+func (e *Engine) checkItem(it item, opts plan.Set) error {
+	d := it.desired
+	if err := sharedFault(&it, opts); err != nil {
+		return err
+	}
+	switch {
+	case d.unserved && option("SkipDryRunOnMissingResource", objectOptions(d), opts):
+		return nil
+	case d.problem != nil || it.inSync() || d.resource.Resource == "":
+		return d.problem
+	}
+	return e.checkSchema(d, opts)
+}
+
+// checkSchema holds an object against the schema of its kind; fields that Validate=false drops are no fault.
+func (e *Engine) checkSchema(d *desired, opts plan.Set) error {
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(e.body(it.desired)); err != nil {
-		return at(it.desired.Object, err)
+	if err := u.UnmarshalJSON(e.body(d)); err != nil {
+		return at(d.Object, err)
+	}
+	if validatesLoosely(objectOptions(d), opts) {
+		u, _ = e.cluster.Known(u)
 	}
 	if err := e.schemas(u); err != nil {
-		return at(it.desired.Object, err)
+		return at(d.Object, err)
 	}
 	return nil
 }
 
-// namespace makes the destination namespace where the options ask for it and it is not there.
+// namespace makes the destination namespace where the options ask for it and it is not there, and gives it the metadata of
+// the policy.
 func (e *Engine) namespace(ctx context.Context, l *look, opts plan.Set, dry bool) error {
 	name := l.app.Spec.Destination.Namespace
-	if dry || !opts.Has("CreateNamespace=true") || name == "" {
+	if dry || !l.makesNamespace(opts) {
 		return nil
 	}
 	k := manifest.Key{Kind: "Namespace", Name: name}
-	if _, declared := l.set.byKey[k]; declared {
-		return nil
-	}
 	if err := e.cluster.Watch(ctx, k.GroupKind()); err != nil {
 		return err
 	}
-	meta := (*v1alpha1.ManagedNamespaceMetadata)(nil)
-	if l.app.Spec.SyncPolicy != nil {
-		meta = l.app.Spec.SyncPolicy.ManagedNamespaceMetadata
-	}
-	exists := e.cluster.Exists(k)
-	if exists && meta == nil {
+	meta := namespaceMetadata(l.app)
+	if meta == nil && givenMetadata(l.app.Status.OperationState) == nil && e.cluster.Exists(k) {
 		return nil
 	}
-	if meta == nil {
-		meta = &v1alpha1.ManagedNamespaceMetadata{}
-	}
+	meta = orNone(meta)
 	return e.writer.Namespace(ctx, name, meta.Labels, meta.Annotations)
 }

@@ -154,6 +154,9 @@ func (e *sourceFault) Unwrap() error { return e.cause }
 func (e *Engine) asked(st *state, app *v1alpha1.Application) time.Time {
 	if app.Annotations[RefreshAnnotation] == "hard" {
 		st.rendering, st.verdicts = nil, nil
+		if st.desired != nil {
+			st.desired.dropped = nil
+		}
 	}
 	if app.Annotations[RefreshAnnotation] != "" || app.Operation != nil {
 		return time.Now()
@@ -301,8 +304,11 @@ func (e *Engine) chain() *Chain {
 	return &Chain{Sources: e.opts.Sources, repos: e.repos, tool: e.opts.Render, metrics: e.opts.Metrics}
 }
 
-// outOfSync tells whether a declared object differs or is missing.
+// outOfSync tells whether a declared object differs or is missing, or the namespace has other metadata than it should.
 func (l *look) outOfSync() bool {
+	if l.namespaceDiffers(l.app.Status.OperationState) {
+		return true
+	}
 	for _, it := range l.items {
 		if it.verdict != compare.Equal {
 			return true

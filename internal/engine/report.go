@@ -96,6 +96,9 @@ func (e *Engine) assess(l *look, out outcome, now metav1.Time) v1alpha1.Applicat
 	items := l.assessed()
 	if l.compared() {
 		s.Sync.Status = assess.Sync(items)
+		if l.namespaceDiffers(s.OperationState) {
+			s.Sync.Status = v1alpha1.SyncOutOfSync
+		}
 	}
 	s.Health = assess.Transition(old.Health, assess.Health(items), now)
 	s.Sync.Revision, s.Sync.Revisions = "", nil

@@ -91,6 +91,8 @@ type desired struct {
 	made bool
 	// problem says why the object can't be applied at all.
 	problem error
+	// unserved tells that its kind is not served, which SkipDryRunOnMissingResource makes no problem.
+	unserved bool
 }
 
 // desiredSet is a rendering made ready for one destination.
@@ -108,6 +110,9 @@ type desiredSet struct {
 	rules project.Rules
 	// marks are those that the objects carry.
 	marks marks
+	// dropped are the warnings of what Validate=false leaves out, and loose whether it is the application's; nil when not known.
+	dropped []v1alpha1.ApplicationCondition
+	loose   bool
 	// stale tells that a kind was not served when the set was made: it is made again with the next look.
 	stale bool
 }

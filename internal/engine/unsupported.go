@@ -56,6 +56,17 @@ func misunderstood(text string, object bool) string {
 	return ""
 }
 
+// contradicted says which options of a set have several values that are all known.
+func contradicted(set plan.Set) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(syncOptionsKnown())) {
+		if values := set.Values(name); len(values) > 1 {
+			out = append(out, fmt.Sprintf("%s is said to be %s", name, strings.Join(values, " and ")))
+		}
+	}
+	return out
+}
+
 // unsupported tells what of the application has no effect.
 func unsupported(app *v1alpha1.Application, set *desiredSet) []v1alpha1.ApplicationCondition {
 	var out []v1alpha1.ApplicationCondition
@@ -66,26 +77,70 @@ func unsupported(app *v1alpha1.Application, set *desiredSet) []v1alpha1.Applicat
 		tell("spec.sourceHydrator: branches are synced from, and not written to by this version")
 	}
 	if p := app.Spec.SyncPolicy; p != nil {
-		for i, o := range p.SyncOptions {
-			if why := misunderstood(strings.TrimSpace(o), false); why != "" {
-				tell("spec.syncPolicy.syncOptions[%d]: %q has no effect: %s", i, o, why)
-			}
+		tellOptions("spec.syncPolicy.syncOptions", p.SyncOptions, tell)
+		if p.ManagedNamespaceMetadata != nil && !plan.SetOf(p.SyncOptions).Has(createNamespace) {
+			tell("spec.syncPolicy.managedNamespaceMetadata has no effect without the sync option %s", createNamespace)
 		}
 	}
 	for _, remark := range spec.Remarks(app.Spec) {
 		tell("%s", remark)
 	}
+	path, list := optionsAsked(app)
+	tellOptions(path, list, tell)
 	for _, list := range [][]desired{set.objects, set.hooks} {
 		for i := range list {
 			for _, why := range plan.Misread(list[i].GetAnnotations()) {
 				tell("%s: annotation %s", list[i].key, why)
 			}
-			for _, o := range slices.Sorted(maps.Keys(objectOptions(&list[i]))) {
-				if why := misunderstood(o, true); why != "" {
-					tell("%s: annotation %s: %q has no effect: %s", list[i].key, plan.SyncOptionsAnnotation, o, why)
-				}
+			for _, why := range misplaced(&list[i]) {
+				tell("%s: annotation %s: %s", list[i].key, plan.SyncOptionsAnnotation, why)
 			}
 		}
+	}
+	return out
+}
+
+func tellOptions(path string, list v1alpha1.SyncOptions, tell func(string, ...any)) {
+	for i, o := range list {
+		if why := misunderstood(strings.TrimSpace(o), false); why != "" {
+			tell("%s[%d]: %q has no effect: %s", path, i, o, why)
+		}
+	}
+	for _, why := range contradicted(plan.SetOf(list)) {
+		tell("%s: %s; name one of them", path, why)
+	}
+}
+
+// optionsAsked are the options that somebody gave the operation under way, or the last one, and where they stand; automated
+// syncs have those of the application.
+func optionsAsked(app *v1alpha1.Application) (path string, list v1alpha1.SyncOptions) {
+	if op := app.Operation; op != nil && op.Sync != nil {
+		return "operation.sync.syncOptions", op.Sync.SyncOptions
+	}
+	if last := app.Status.OperationState; last != nil && last.Operation.Sync != nil && !last.Operation.InitiatedBy.Automated {
+		return "status.operationState.operation.sync.syncOptions", last.Operation.Sync.SyncOptions
+	}
+	return "", nil
+}
+
+// misplaced says what of an object's own sync options has no effect, and why.
+func misplaced(d *desired) []string {
+	own := objectOptions(d)
+	if len(own) == 0 {
+		return nil
+	}
+	var out []string
+	for _, o := range slices.Sorted(maps.Keys(own)) {
+		why := misunderstood(o, true)
+		if o == "Force=true" && holdsOthers(d.key) {
+			why = "all that lives in it would be deleted with it"
+		}
+		if why != "" {
+			out = append(out, fmt.Sprintf("%q has no effect: %s", o, why))
+		}
+	}
+	for _, why := range contradicted(own) {
+		out = append(out, why+"; name one of them")
 	}
 	return out
 }

@@ -104,13 +104,14 @@ func check(obj map[string]any) (dropped []string, err error) {
 	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
 		return nil, fmt.Errorf("apiVersion %q is not of the form group/version", apiVersion)
 	}
-	return checkMetadata(obj, asksOnly(apiVersion))
+	return checkMetadata(obj, asksOnly(apiVersion, kind))
 }
 
-// asksOnly tells that objects of the group are questions to the API server, which have no name: access and token reviews.
-func asksOnly(apiVersion string) bool {
+// asksOnly tells that objects of the kind are questions to the API server, which have no name: access and token reviews, and
+// by their name those of other groups, too.
+func asksOnly(apiVersion, kind string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
-	return group == "authorization.k8s.io" || group == "authentication.k8s.io"
+	return group == "authorization.k8s.io" || group == "authentication.k8s.io" || strings.HasSuffix(kind, "Review")
 }
 
 func checkMetadata(obj map[string]any, nameless bool) (dropped []string, err error) {

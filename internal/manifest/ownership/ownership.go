@@ -23,9 +23,13 @@ const ArgoCD = "argocd-controller"
 // unknown is the manager that the API server invents for what was there before it kept books.
 const unknown = "before-first-apply"
 
+// Replacer is the field manager of our own replacements. It has an entry only between a replacement and the take-over that
+// follows at once, or when a process ended in between.
+const Replacer = manifest.FieldManager + "-replace"
+
 // Predecessors are the field managers whose declared fields Lockstep takes over, with those named by extra.
 func Predecessors(extra ...string) []string {
-	list := []string{ArgoCD, "kubectl-client-side-apply", unknown}
+	list := []string{ArgoCD, "kubectl-client-side-apply", unknown, Replacer}
 	for _, name := range extra {
 		if name != "" && !slices.Contains(list, name) {
 			list = append(list, name)
