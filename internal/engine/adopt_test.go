@@ -115,7 +115,6 @@ func TestAdoption(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			c.tool.mark = "adopt"
 			w.by(c.tool, plurals(), adoptedMap, adoptedSvc, adoptedWeb(true))
@@ -215,7 +214,6 @@ func TestAdoptionLeavesOthers(t *testing.T) {
 		"switched off":    {manager: "kubectl-client-side-apply", options: []string{"ClientSideApplyMigration=false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.by(tool{manager: c.manager, mark: "others"}, plurals(), adoptedMap)
 			r := w.repo("others", map[string]string{"app/cm.yaml": laterMap})

@@ -69,7 +69,6 @@ func TestAuditSeesEachMissedWakeUp(t *testing.T) {
 		}},
 	} {
 		t.Run(string(c.input), func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.limited()
 			r := w.repo("r", map[string]string{"web/cm.yaml": configMap("one", "1"), "other/cm.yaml": configMap("two", "1"), "first/cm.yaml": configMap("three", "1")})
@@ -85,7 +84,6 @@ func TestAuditSeesEachMissedWakeUp(t *testing.T) {
 
 // Credentials that are put right and that nobody is told of.
 func TestAuditSeesMissedCredentials(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.stop()
 	w.tune = func(o *engine.Options) { // what failed is asked for again after 10 s anyway

@@ -29,7 +29,6 @@ func TestC025EmptyRenderingDeletesNothing(t *testing.T) {
 		"path missing":        func(w *world, _ *gitserver.Repo) { w.patchApp("e", `{"spec":{"source":{"path":"nowhere"}}}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // each of them waits for some time in which nothing must happen
 			w := newWorld(t)
 			if name == "label, path changed" {
 				w.setting(map[string]string{"application.resourceTrackingMethod": string(settings.MethodLabel)})

@@ -62,9 +62,11 @@ type world struct {
 	tune func(*engine.Options)
 }
 
-// newWorld starts everything; the engine polls fast, so that tests need no webhook.
+// newWorld starts everything; the engine polls fast, so that tests need no webhook. Worlds share a cluster and nothing else, and
+// wait most of the time, so their tests run side by side.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	return newWorldOn(t, env.Cluster(t))
 }
 

@@ -51,7 +51,6 @@ func TestC027SharedNamespaceSurvives(t *testing.T) {
 		both, cascade bool
 	}{"cascade": {true, true}, "without cascade": {true, false}, "namespace of one": {false, true}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			shared := w.dest + "-shared"
 			files := map[string]string{
