@@ -51,16 +51,16 @@ func openData(o Options) (*data, error) {
 
 func (d *data) open(dir string, o Options) error {
 	var err error
-	if d.git, err = git.Open(git.Options{
-		Dir: filepath.Join(dir, "git"), LocalRoots: o.Sources.LocalRoots, Log: o.Log.With("component", "git"),
-	}); err != nil {
-		return err
-	}
 	charts := chart.Options{Dir: filepath.Join(dir, "charts"), Log: o.Log.With("component", "chart"), APIServers: apiServer(o.REST.Host)}
 	if o.Sources.AllowLoopback {
 		charts.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
 	if d.charts, err = chart.Open(charts); err != nil {
+		return err
+	}
+	if d.git, err = git.Open(git.Options{
+		Dir: filepath.Join(dir, "git"), LocalRoots: o.Sources.LocalRoots, Dial: d.charts.Dial, Log: o.Log.With("component", "git"),
+	}); err != nil {
 		return err
 	}
 	if d.records, err = record.Open(filepath.Join(dir, "proofs")); err != nil {

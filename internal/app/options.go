@@ -53,6 +53,8 @@ type SourceOptions struct {
 	PollInterval time.Duration
 	// LocalRoots are folders below which file URLs and paths are taken as repositories; none by default.
 	LocalRoots []string
+	// NoSubmodules leaves submodules out of every repository.
+	NoSubmodules bool
 	// AllowLoopback lets charts and files be fetched from loopback addresses, for demos and tests.
 	AllowLoopback bool
 }

@@ -49,7 +49,8 @@ func (a *App) work(ctx context.Context) error {
 func (a *App) runEngine(ctx context.Context) error {
 	e, err := engine.New(engine.Options{
 		REST: a.opts.REST, Namespace: a.opts.Namespace, Records: a.data.records, Key: a.data.key, Workers: a.opts.Work.Workers,
-		Repositories: repository.NewSet(), Sources: &engine.Sources{Git: a.data.git, Charts: a.data.charts}, Render: a.workers.Render,
+		Repositories: repository.NewSet(), Render: a.workers.Render,
+		Sources:      &engine.Sources{Git: a.data.git, Charts: a.data.charts, NoSubmodules: a.opts.Sources.NoSubmodules},
 		PollInterval: a.opts.Sources.PollInterval, Metrics: a.counted, Log: a.opts.Log.With("component", "engine"),
 	})
 	if err != nil {

@@ -59,6 +59,15 @@ func (c *clients) client(r Repo, origin *url.URL) (*http.Client, error) {
 	}, nil
 }
 
+// Dial connects to an address unless it may not be reached.
+func (s *Store) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.clients.dialer().DialContext(ctx, network, address)
+}
+
+func (c *clients) dialer() *net.Dialer {
+	return &net.Dialer{Timeout: 20 * time.Second, KeepAlive: 30 * time.Second, ControlContext: c.guard.control}
+}
+
 // transport is the connection pool for the certificates and the proxy of a repository.
 func (c *clients) transport(r Repo) (*http.Transport, error) {
 	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t %q %q", r.CA, r.ClientCert, r.ClientKey, r.Insecure, r.Proxy, r.NoProxy))
@@ -72,7 +81,7 @@ func (c *clients) transport(r Repo) (*http.Transport, error) {
 		return nil, err
 	}
 	t := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 20 * time.Second, KeepAlive: 30 * time.Second, ControlContext: c.guard.control}).DialContext,
+		DialContext:         c.dialer().DialContext,
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: 20 * time.Second, ResponseHeaderTimeout: time.Minute, IdleConnTimeout: 90 * time.Second,
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, MaxResponseHeaderBytes: 1 << 20,

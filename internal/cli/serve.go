@@ -30,6 +30,7 @@ type sourceRules struct {
 	poll          time.Duration
 	localRoots    []string
 	allowLoopback bool
+	submodules    bool
 }
 
 // logFlags say what is logged, and how.
@@ -67,6 +68,7 @@ func (f *serveFlags) bind(cmd *cobra.Command, sh *shell) {
 	flags.BoolVar(&f.unboxed, "allow-unsandboxed", false, "render where the kernel has no Landlock or no seccomp, for sources that are all trusted")
 	flags.DurationVar(&f.sources.poll, "poll-interval", 2*time.Minute, "how often each repository is asked what it has, from 1s on")
 	flags.StringArrayVar(&f.sources.localRoots, "local-repositories", nil, "folder below which file URLs and paths are repositories; can be repeated")
+	flags.BoolVar(&f.sources.submodules, "submodules", true, "lay the submodules of repositories in; a Secret turns it off for its own with enableSubmodules: \"false\"")
 	flags.BoolVar(&f.sources.allowLoopback, "allow-loopback", false, "let charts and files be fetched from loopback addresses, for demos and tests")
 	flags.StringVar(&f.log.format, "log-format", "text", "text or json")
 	flags.StringVar(&f.log.level, "log-level", "info", "debug, info, warn or error")
@@ -86,8 +88,10 @@ func (sh *shell) serve(ctx context.Context, f *serveFlags) error {
 	}
 	a, err := app.New(app.Options{
 		REST: config, Namespace: f.namespace, DataDir: f.dataDir, Listen: f.listen,
-		Lease:   app.LeaseOptions{Identity: f.identity},
-		Sources: app.SourceOptions{PollInterval: f.sources.poll, LocalRoots: f.sources.localRoots, AllowLoopback: f.sources.allowLoopback},
+		Lease: app.LeaseOptions{Identity: f.identity},
+		Sources: app.SourceOptions{
+			PollInterval: f.sources.poll, LocalRoots: f.sources.localRoots, AllowLoopback: f.sources.allowLoopback, NoSubmodules: !f.sources.submodules,
+		},
 		Work:    app.WorkOptions{Workers: f.workers, AllowUnsandboxed: f.unboxed},
 		Version: sh.Version, Log: logger,
 	})

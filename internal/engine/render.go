@@ -52,7 +52,7 @@ type part struct {
 
 type fetched struct {
 	locator job.Locator
-	found   string // the commit or version the locator led to; empty for http
+	found   string // the commit or version the locator led to; empty for http and submodules
 }
 
 // request is one rendering to be made.
@@ -93,6 +93,7 @@ type opened struct {
 	source   v1alpha1.ApplicationSource
 	revision string
 	tree     tree.FS
+	modules  *moduleURLs
 }
 
 // render makes a rendering; old is taken over where nothing that it read has changed.
@@ -136,6 +137,9 @@ func (c *Chain) render(ctx context.Context, r request, old *rendering) (*renderi
 		if err := c.renderSource(ctx, r, i, s, refs, out); err != nil {
 			return nil, sourceError(s, err)
 		}
+	}
+	for i, s := range sources { // a $ref may have led into any of them
+		out.parts[i].fetched = append(out.parts[i].fetched, s.modules.all()...)
 	}
 	out.digest, err = digestOf(out.objects, out.generated)
 	return out, err
@@ -197,11 +201,12 @@ func (c *Chain) open(ctx context.Context, r request, revs []resolve.Revision) ([
 	out := make([]opened, 0, len(revs))
 	for i, rev := range revs {
 		s := r.source(i)
-		t, full, err := c.Sources.open(ctx, located{s, projectOf(r.app)}, rev)
+		modules := &moduleURLs{rules: r.rules}
+		t, full, err := c.Sources.open(ctx, located{s, projectOf(r.app)}, rev, modules.may)
 		if r.note(err); err != nil {
 			return nil, err
 		}
-		out = append(out, opened{source: s, revision: full, tree: t})
+		out = append(out, opened{source: s, revision: full, tree: t, modules: modules})
 	}
 	return out, nil
 }
@@ -234,8 +239,8 @@ func (c *Chain) fetchedHolds(ctx context.Context, old *rendering, r request) boo
 			if r.rules.Source(f.locator.URL) != nil {
 				return false // rendered again, it is refused with the reason
 			}
-			if f.locator.Kind == job.LocateHTTP {
-				continue
+			if f.found == "" {
+				continue // a file behind a URL, or a submodule at the commit that its parent names
 			}
 			rev, err := c.repos.resolve(ctx, r.key, locate(f.locator, projectOf(r.app)), r.since)
 			if err != nil || rev.Commit != f.found {
@@ -379,7 +384,11 @@ func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
 	if err != nil {
 		return nil, err // the next look at that repository wakes the application
 	}
-	t, _, err := f.chain.Sources.open(ctx, source, rev)
+	t, _, err := f.chain.Sources.open(ctx, source, rev, func(url string) error {
+		err := f.request.rules.Source(url)
+		f.note(job.Locator{Kind: job.LocateGit, URL: url}, "", err)
+		return err
+	})
 	f.request.note(err)
 	f.note(l, rev.Commit, err)
 	return t, err

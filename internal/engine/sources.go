@@ -20,6 +20,8 @@ type Sources struct {
 	Git          *git.Store
 	Charts       *chart.Store
 	Repositories *repository.Set
+	// NoSubmodules leaves the submodules of all repositories out.
+	NoSubmodules bool
 	tokens       token.Exchange
 }
 
@@ -58,7 +60,8 @@ func (s *Sources) ask(ctx context.Context, l located) (resolve.Refs, []string, e
 }
 
 // open gives the tree of a resolved source, and the revision in full: a commit, or a chart's version.
-func (s *Sources) open(ctx context.Context, l located, rev resolve.Revision) (tree.FS, string, error) {
+// Submodules are laid in where may allows their URL.
+func (s *Sources) open(ctx context.Context, l located, rev resolve.Revision, may allowing) (tree.FS, string, error) {
 	entry, err := s.entry(ctx, l)
 	if err != nil {
 		return nil, "", err
@@ -72,7 +75,7 @@ func (s *Sources) open(ctx context.Context, l located, rev resolve.Revision) (tr
 	if err != nil {
 		return nil, "", s.noted(l, err)
 	}
-	t, err := s.Git.Tree(ctx, repo, commit)
+	t, err := s.Git.TreeWith(ctx, repo, commit, s.modules(entry, l.project, may))
 	return t, commit, err
 }
 

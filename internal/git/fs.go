@@ -178,7 +178,11 @@ func (v *view) ReadDir(name string) ([]tree.Entry, error) {
 
 // ReadFile implements tree.FS. A file above Options.MaxFile is ErrRefused.
 func (v *view) ReadFile(name string) ([]byte, error) {
-	return v.blob("read", name, tree.File, v.s.opt.MaxFile)
+	data, err := v.blob("read", name, tree.File, v.s.opt.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	return v.exchanged(name, data)
 }
 
 // ReadLink implements tree.FS.

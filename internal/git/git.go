@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,9 @@ type Options struct {
 	FetchTimeout time.Duration
 	// LocalRoots are the folders below which file: URLs and plain paths are accepted; none by default.
 	LocalRoots []string
+	// Dial connects to servers that answers name, such as the store of a Git LFS server, and refuses those that may not be
+	// reached; nil refuses none. The repositories' own servers are the administrator's choice.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Proxy and NoProxy apply to http(s) repositories that name none of their own.
 	Proxy, NoProxy string
 	// MaxFile is the size in bytes above which a file of a tree is refused; default 50 MiB.
@@ -170,6 +174,8 @@ type Repo struct {
 	Credentials Credentials
 	// Depth limits the history that is fetched, in commits; 0 fetches all of it. Commits beyond it are not found.
 	Depth int
+	// LFS exchanges pointers of Git LFS for the files that they stand for.
+	LFS bool
 }
 
 // Credentials for one repository; the zero value is anonymous. What is set but can not be used with the URL's scheme is

@@ -222,7 +222,7 @@ func (s *Set) Named(name, project string) (Entry, bool) {
 func (s *Set) Git(e Entry) git.Repo {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return git.Repo{URL: e.URL, Depth: e.Depth, Credentials: git.Credentials{
+	return git.Repo{URL: e.URL, Depth: e.Depth, LFS: e.LFS, Credentials: git.Credentials{
 		Username: e.Username, Password: e.Password, BearerToken: e.BearerToken, ForceBasicAuth: e.ForceBasicAuth,
 		SSHPrivateKey: e.SSHPrivateKey, KnownHosts: s.hosts, InsecureIgnoreHostKey: e.IgnoreHostKey,
 		TLSClientCert: e.ClientCert, TLSClientKey: e.ClientKey, CA: s.authority[hostOf(e.URL)], Insecure: e.Insecure,
