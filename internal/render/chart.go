@@ -16,7 +16,7 @@ func chartRenderer(in job.Input) kustomize.ChartRenderer {
 			Name: c.ReleaseName, NameTemplate: c.NameTemplate, Namespace: c.Namespace,
 			KubeVersion: c.KubeVersion, APIVersions: c.APIVersions,
 			IncludeCRDs: c.IncludeCRDs, SkipHooks: c.SkipHooks, SkipTests: c.SkipTests,
-			Fetch: in.Fetch,
+			Cluster: in.Capabilities, Asked: in.Asked, Fetch: in.Fetch,
 		}
 		for _, v := range c.Values {
 			r.Values = append(r.Values, helm.Values{File: v.File, Text: v.Text})

@@ -92,6 +92,13 @@ func Run(ctx context.Context, tool v1alpha1.ApplicationSourceType, in job.Input)
 }
 
 func run(ctx context.Context, tool v1alpha1.ApplicationSourceType, in job.Input) (job.Output, error) {
+	in.Asked = &job.Asked{}
+	out, err := with(ctx, tool, in)
+	out.Asked = in.Asked
+	return out, err
+}
+
+func with(ctx context.Context, tool v1alpha1.ApplicationSourceType, in job.Input) (job.Output, error) {
 	switch tool {
 	case v1alpha1.SourceTypeHelm:
 		return helm.Render(ctx, in)

@@ -4,12 +4,15 @@ package buildenv
 
 import "os"
 
-// Substitute replaces $NAME and ${NAME} by their value in env, unknown names by nothing and $$ by one dollar sign.
-func Substitute(s string, env map[string]string) string {
+// Substitute replaces $NAME and ${NAME} by what value says (nil knows none), and $$ by one dollar sign.
+func Substitute(s string, value func(name string) string) string {
 	return os.Expand(s, func(name string) string {
 		if name == "$" {
 			return "$"
 		}
-		return env[name]
+		if value == nil {
+			return ""
+		}
+		return value(name)
 	})
 }

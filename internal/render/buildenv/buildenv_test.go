@@ -21,7 +21,7 @@ func TestSubstitute(t *testing.T) {
 		"100$":                        "100$",
 		"$ARGOCD_APP_NAME/$NOT_KNOWN": "web/",
 	} {
-		if got := buildenv.Substitute(in, env); got != want {
+		if got := buildenv.Substitute(in, func(name string) string { return env[name] }); got != want {
 			t.Errorf("%q gives %q, want %q", in, got, want)
 		}
 	}

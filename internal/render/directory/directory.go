@@ -105,7 +105,7 @@ func (r *renderer) add(ctx context.Context, name string) error {
 
 func (r *renderer) objects(ctx context.Context, name string, data []byte) ([]manifest.Object, []string, error) {
 	if path.Ext(name) == jsonnetExt {
-		return jsonnet.Render(ctx, name, jsonnet.Options{Tree: r.in.Tree, Dir: r.in.Path, Jsonnet: r.opts.Jsonnet, Env: r.in.Env})
+		return jsonnet.Render(ctx, name, jsonnet.Options{Tree: r.in.Tree, Dir: r.in.Path, Jsonnet: r.opts.Jsonnet, Env: r.in.Variable})
 	}
 	objects, warnings, err := manifest.Parse(name, data, manifest.Options{MaxBytes: job.MaxRendered, MaxObjects: job.MaxObjects})
 	if err == nil {

@@ -93,6 +93,9 @@ func (r Release) execute(ctx context.Context, c *chart.Chart, values map[string]
 		return rendered{}, valuesError(r.Path, err)
 	}
 	keepNulls(c, values)
+	if c.Metadata.KubeVersion != "" {
+		r.noteKubeVersion()
+	}
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
 	top, err := commonutil.ToRenderValuesWithSchemaValidation(c, values, options, caps, true)
 	if err != nil {
@@ -110,6 +113,7 @@ func (r Release) execute(ctx context.Context, c *chart.Chart, values map[string]
 	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, caps.KubeVersion.String()) {
 		return rendered{}, &job.Error{File: file, Reason: fmt.Sprintf("the chart needs Kubernetes %s, and this is %s", want, caps.KubeVersion.Version)}
 	}
+	r.observe(c, top, caps)
 	texts, err := engine.Engine{}.RenderWithContext(ctx, c, top)
 	if err != nil {
 		return rendered{}, templateError(c.Name(), r.Path, err)
@@ -117,19 +121,6 @@ func (r Release) execute(ctx context.Context, c *chart.Chart, values map[string]
 	out, err := r.sort(c, texts)
 	out.random = callsRandom(c)
 	return out, err
-}
-
-func (r Release) capabilities() (*common.Capabilities, error) {
-	caps := common.DefaultCapabilities.Copy()
-	if r.KubeVersion != "" {
-		v, err := common.ParseKubeVersion(r.KubeVersion)
-		if err != nil {
-			return nil, &job.Error{Reason: fmt.Sprintf("Kubernetes version %q: %v", r.KubeVersion, err)}
-		}
-		caps.KubeVersion = *v
-	}
-	caps.APIVersions = slices.Concat(caps.APIVersions, common.VersionSet(r.APIVersions))
-	return caps, nil
 }
 
 func (r Release) sort(c *chart.Chart, texts map[string]string) (rendered, error) {

@@ -32,10 +32,13 @@ type Release struct {
 	Values []Values
 	// Parameters are set last.
 	Parameters []Parameter
-	// KubeVersion and APIVersions are what the chart sees of the cluster. APIVersions come on top of those of Kubernetes
-	// itself; an empty KubeVersion is that of the library.
+	// KubeVersion and APIVersions stand in for what the cluster says. APIVersions come on top of those of Kubernetes itself.
 	KubeVersion string
 	APIVersions []string
+	// Cluster is what the chart sees where KubeVersion or APIVersions is empty; without a version, it is the library's.
+	Cluster job.Capabilities
+	// Asked notes what the chart asks of Cluster; nil notes nothing.
+	Asked *job.Asked
 	// IncludeCRDs puts the files of crds folders first.
 	IncludeCRDs bool
 	// SkipHooks leaves out all hooks, SkipTests those for helm test.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
-	"github.com/lockstep-cd/lockstep/internal/render/buildenv"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
@@ -34,14 +33,11 @@ func Render(ctx context.Context, in job.Input) (job.Output, error) {
 		Chart: in.Tree, Path: in.Path, Archived: in.Source.Chart != "",
 		Name: first(options.ReleaseName, in.AppName), Namespace: first(options.Namespace, in.Namespace),
 		Values: values, Parameters: parameters,
-		KubeVersion: first(options.KubeVersion, in.Capabilities.KubeVersion), APIVersions: options.APIVersions,
+		KubeVersion: options.KubeVersion, APIVersions: options.APIVersions, Cluster: in.Capabilities, Asked: in.Asked,
 		IncludeCRDs: !options.SkipCrds, SkipTests: options.SkipTests, SkipSchema: options.SkipSchemaValidation,
 		Fetch: in.Fetch, spent: job.MaxRead - s.left,
 	}
-	r.Name = buildenv.Substitute(r.Name, s.Env)
-	if len(r.APIVersions) == 0 {
-		r.APIVersions = in.Capabilities.APIVersions
-	}
+	r.Name = s.Substitute(r.Name)
 	text, err := r.render(ctx)
 	if err != nil {
 		return job.Output{}, err

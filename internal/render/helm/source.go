@@ -10,7 +10,6 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/internal/render/buildenv"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 	"github.com/lockstep-cd/lockstep/internal/tree"
 )
@@ -49,7 +48,7 @@ func (s *source) values(ctx context.Context) ([]Values, error) {
 func (s *source) parameters(ctx context.Context) ([]Parameter, error) {
 	var all []Parameter
 	for _, p := range s.options.Parameters {
-		all = append(all, Parameter{Name: p.Name, Value: buildenv.Substitute(p.Value, s.Env), String: p.ForceString})
+		all = append(all, Parameter{Name: p.Name, Value: s.Substitute(p.Value), String: p.ForceString})
 	}
 	for _, p := range s.options.FileParameters {
 		texts, err := s.files(ctx, p.Path, "file parameter "+p.Name+":")
@@ -78,14 +77,14 @@ func (s *source) shown(name string) string {
 func (s *source) locate(name string) (tree.FS, string, error) {
 	if ref, rest, ok := strings.Cut(strings.TrimPrefix(name, "$"), "/"); ok && strings.HasPrefix(name, "$") {
 		if root, ok := s.Refs[ref]; ok {
-			file, err := tree.Clean(buildenv.Substitute(rest, s.Env))
+			file, err := tree.Clean(s.Substitute(rest))
 			return tree.Follow(root), file, err
 		}
 		if _, ok := s.Env[ref]; !ok && ref != "" && !strings.HasPrefix(ref, "{") && !strings.HasPrefix(ref, "$") {
 			return nil, "", fmt.Errorf("no source of the application has ref %q", ref)
 		}
 	}
-	expanded := buildenv.Substitute(name, s.Env)
+	expanded := s.Substitute(name)
 	if strings.HasPrefix(expanded, "http://") || strings.HasPrefix(expanded, "https://") {
 		return nil, expanded, nil
 	}

@@ -34,6 +34,8 @@ type Input struct {
 	Env map[string]string
 	// Fetch answers for sources that the templates name themselves. Nil refuses them.
 	Fetch Fetcher
+	// Asked takes notes of what the rendering asks of Capabilities and Env; nil takes none. It comes back as Output.Asked.
+	Asked *Asked `json:"-"`
 }
 
 // Capabilities of the destination cluster.
@@ -56,6 +58,8 @@ type Output struct {
 	Generated map[int][]Path
 	// Type is the tool that rendered.
 	Type v1alpha1.ApplicationSourceType
+	// Asked is what the rendering asked of the cluster's capabilities and of the build variables.
+	Asked *Asked
 }
 
 // LocatorKind is what a locator leads to.

@@ -30,8 +30,8 @@ type Options struct {
 	Dir string
 	// Jsonnet holds the external variables, top-level arguments and library folders of the source.
 	Jsonnet v1alpha1.ApplicationSourceJsonnet
-	// Env holds the build variables that values may name.
-	Env map[string]string
+	// Env answers for the build variables that values may name; nil knows none.
+	Env func(name string) string
 }
 
 // Render evaluates file, a path in the tree, and returns the objects of its result: one object, or a list of objects,

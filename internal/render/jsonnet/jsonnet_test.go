@@ -63,7 +63,7 @@ func TestResults(t *testing.T) {
 				"app/sub/next.libsonnet": []byte(named("deep")), "app/sub/up.libsonnet": []byte("import 'beside.libsonnet'"),
 				"app/beside.libsonnet": []byte(named("from-app")), "app/sub/x.json": []byte(`{"apiVersion":"v1","kind":"A","metadata":{"name":"x"}}`),
 			}
-			o := jsonnet.Options{Tree: files, Dir: "app", Env: map[string]string{"ARGOCD_APP_NAME": "shop"}, Jsonnet: v1alpha1.ApplicationSourceJsonnet{
+			o := jsonnet.Options{Tree: files, Dir: "app", Env: func(name string) string { return map[string]string{"ARGOCD_APP_NAME": "shop"}[name] }, Jsonnet: v1alpha1.ApplicationSourceJsonnet{
 				ExtVars: []v1alpha1.JsonnetVar{{Name: "app", Value: "$ARGOCD_APP_NAME"}, {Name: "n", Value: "20 + 1", Code: true}},
 			}}
 			objects, _, err := jsonnet.Render(t.Context(), "app/main.jsonnet", o)

@@ -143,20 +143,14 @@ func (r *references) locate(globals types.HelmGlobals, c types.HelmChart) (HelmC
 	return h, err
 }
 
-// capabilities fills in what the chart does not say: first the application's word, then the cluster's.
+// capabilities fills in what the chart does not say by the application's word; the cluster's comes after that.
 func (r *references) capabilities(h *HelmChart) {
 	o := r.in.Source.Kustomize
 	if h.KubeVersion == "" && o != nil {
 		h.KubeVersion = o.KubeVersion
 	}
-	if h.KubeVersion == "" {
-		h.KubeVersion = r.in.Capabilities.KubeVersion
-	}
 	if len(h.APIVersions) == 0 && o != nil {
 		h.APIVersions = o.APIVersions
-	}
-	if len(h.APIVersions) == 0 {
-		h.APIVersions = r.in.Capabilities.APIVersions
 	}
 }
 

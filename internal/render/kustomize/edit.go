@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/internal/render/buildenv"
 )
 
 // keep stands for "what the kustomization has" in an image.
@@ -56,7 +55,7 @@ func (w *walker) editImages(k *types.Kustomization, images []v1alpha1.KustomizeI
 	}
 	byName := map[string]types.Image{}
 	for _, text := range images {
-		image, err := parseImage(buildenv.Substitute(string(text), w.in.Env))
+		image, err := parseImage(w.in.Substitute(string(text)))
 		if err != nil {
 			return err
 		}
@@ -146,7 +145,7 @@ func (w *walker) editLabels(k *types.Kustomization, o v1alpha1.ApplicationSource
 	}
 	labels := map[string]string{}
 	for name, value := range o.CommonLabels {
-		labels[name] = unquoted(buildenv.Substitute(value, w.in.Env))
+		labels[name] = unquoted(w.in.Substitute(value))
 	}
 	if !o.LabelWithoutSelector {
 		if k.CommonLabels == nil {
@@ -173,7 +172,7 @@ func (w *walker) editAnnotations(k *types.Kustomization, o v1alpha1.ApplicationS
 	annotations := map[string]string{}
 	for name, value := range o.CommonAnnotations {
 		if o.CommonAnnotationsEnvsubst {
-			value = buildenv.Substitute(value, w.in.Env)
+			value = w.in.Substitute(value)
 		}
 		annotations[name] = unquoted(value)
 	}

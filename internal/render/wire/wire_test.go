@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
@@ -49,6 +50,7 @@ func result() wire.Result {
 				}}, Origin: manifest.Origin{File: "a.yaml", Line: 3},
 			}},
 			Warnings: []string{"w"}, Random: true, Generated: map[int][]job.Path{0: {{"x", 1, "y"}}}, Type: v1alpha1.SourceTypeHelm,
+			Asked: &job.Asked{KubeVersion: true, AllAPIs: true, APIs: map[string]bool{"apps/v1": true}, Env: map[string]bool{"ARGOCD_APP_NAME": true}},
 		},
 		Used: []wire.Question{{Op: wire.Stat, Path: "."}, {Op: wire.ReadFile, Tree: 2, Path: "a/b"}},
 	}
@@ -57,7 +59,7 @@ func result() wire.Result {
 func TestWhatIsSentIsReceived(t *testing.T) {
 	_, d := received(t, sent(t, wire.Done, result().Encode))
 	got, err := wire.DecodeResult(d)
-	if diff := cmp.Diff(result(), got); diff != "" || err != nil {
+	if diff := cmp.Diff(result(), got, cmpopts.IgnoreUnexported(job.Asked{})); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	task := wire.Task{Tool: v1alpha1.SourceTypeHelm, Refs: []string{"a"}, Ahead: wire.Ahead{
@@ -191,7 +193,7 @@ func again(t *testing.T, d *wire.Decoder) {
 	}
 	_, d = received(t, sent(t, wire.Done, r.Encode))
 	got, err := wire.DecodeResult(d)
-	if diff := cmp.Diff(r, got); err != nil || diff != "" {
+	if diff := cmp.Diff(r, got, cmpopts.IgnoreUnexported(job.Asked{})); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 }
