@@ -1,137 +1,43 @@
 package tree
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"io/fs"
-	"sync"
-)
+import "sync"
 
-// read is one question that was asked of a tree.
-type read struct {
-	op   readOp
+// question is a Read without what it found.
+type question struct {
+	op   ReadOp
 	path string
 }
 
-type readOp uint8
-
-const (
-	readStat readOp = iota + 1
-	readFile
-	readDir
-	readLink
-)
-
-// ReadSet is what a rendering read of a tree, and what it found: as long as another tree answers the same, the rendering
-// is the same (DESIGN.md §2.2).
+// ReadSet gathers what is read through a view that Record made. It is safe for use by several goroutines.
 type ReadSet struct {
 	mu    sync.Mutex
-	found map[read]string
-	bytes int64
+	found map[question]string
 }
 
 // Record is a view of f that notes every read in the set it returns.
 func Record(f FS) (FS, *ReadSet) {
-	set := &ReadSet{found: map[read]string{}}
+	set := &ReadSet{found: map[question]string{}}
 	return recorder{base: f, set: set}, set
 }
 
-// Holds tells whether every read of the set finds the same in f.
-func (s *ReadSet) Holds(f FS) bool {
+// Reads is what was read until now.
+func (s *ReadSet) Reads() Reads {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for r, want := range s.found {
-		if answer(f, r) != want {
-			return false
-		}
+	list := make(Reads, 0, len(s.found))
+	for q, found := range s.found {
+		list = append(list, Read{Op: q.op, Path: q.path, Found: found})
 	}
-	return true
+	return sortReads(list)
 }
 
-// Bytes is the size of all that was read.
-func (s *ReadSet) Bytes() int64 {
+func (s *ReadSet) note(op ReadOp, path, found string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bytes
-}
-
-// Len is the number of different reads.
-func (s *ReadSet) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.found)
-}
-
-func (s *ReadSet) note(r read, found string, size int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, again := s.found[r]; !again {
-		s.found[r] = found
-		s.bytes += int64(size)
+	q := question{op, path}
+	if _, again := s.found[q]; !again {
+		s.found[q] = found
 	}
-}
-
-const absent = "absent"
-
-// answer is what f says to r, as a text. An error other than absence is an answer that equals no other.
-func answer(f FS, r read) string {
-	switch r.op {
-	case readStat, readFile:
-		e, err := f.Stat(r.path)
-		if err != nil {
-			return failure(err)
-		}
-		if r.op == readStat || e.Kind != File {
-			return e.Kind.String()
-		}
-		if e.Hash != "" {
-			return e.Hash
-		}
-		data, err := f.ReadFile(r.path)
-		if err != nil {
-			return failure(err)
-		}
-		return contentHash(data)
-	case readDir:
-		entries, err := f.ReadDir(r.path)
-		if err != nil {
-			return failure(err)
-		}
-		return listing(entries)
-	case readLink:
-		target, err := f.ReadLink(r.path)
-		if err != nil {
-			return failure(err)
-		}
-		return target
-	}
-	return ""
-}
-
-func failure(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
-		return absent
-	}
-	return ""
-}
-
-// listing hashes names and kinds only: a changed file in a folder is not a changed folder.
-func listing(entries []Entry) string {
-	h := sha256.New()
-	for _, e := range entries {
-		h.Write([]byte(e.Name))
-		h.Write([]byte{0, byte(e.Kind)})
-		if e.Kind == Submodule {
-			h.Write([]byte(e.Hash))
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-func contentHash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 type recorder struct {
@@ -141,19 +47,18 @@ type recorder struct {
 
 func (v recorder) Stat(name string) (Entry, error) {
 	e, err := v.base.Stat(name)
-	found := e.Kind.String()
+	found := kindOf(e)
 	if err != nil {
 		found = failure(err)
 	}
-	v.set.note(read{readStat, name}, found, 0)
+	v.set.note(ReadKind, name, found)
 	return e, err
 }
 
 func (v recorder) ReadFile(name string) ([]byte, error) {
 	data, err := v.base.ReadFile(name)
 	if err != nil {
-		r := read{readFile, name}
-		v.set.note(r, answer(v.base, r), 0)
+		v.set.note(ReadContent, name, answer(v.base, ReadContent, name))
 		return nil, err
 	}
 	v.noteFile(name, data)
@@ -161,11 +66,10 @@ func (v recorder) ReadFile(name string) ([]byte, error) {
 }
 
 func (v recorder) noteFile(name string, data []byte) {
-	r := read{readFile, name}
 	if e, err := v.base.Stat(name); err == nil && e.Hash != "" {
-		v.set.note(r, e.Hash, len(data))
+		v.set.note(ReadContent, name, e.Hash)
 	} else {
-		v.set.note(r, contentHash(data), len(data))
+		v.set.note(ReadContent, name, contentHash(data))
 	}
 }
 
@@ -175,7 +79,7 @@ func (v recorder) ReadDir(name string) ([]Entry, error) {
 	if err == nil {
 		found = listing(entries)
 	}
-	v.set.note(read{readDir, name}, found, 0)
+	v.set.note(ReadNames, name, found)
 	return entries, err
 }
 
@@ -185,6 +89,6 @@ func (v recorder) ReadLink(name string) (string, error) {
 	if err != nil {
 		found = failure(err)
 	}
-	v.set.note(read{readLink, name}, found, 0)
+	v.set.note(ReadTarget, name, found)
 	return target, err
 }
