@@ -50,7 +50,8 @@ func (a *App) runEngine(ctx context.Context) error {
 	e, err := engine.New(engine.Options{
 		REST: a.opts.REST, Namespace: a.opts.Namespace, Records: a.data.records, Key: a.data.key, Workers: a.opts.Work.Workers,
 		Repositories: repository.NewSet(), Render: a.workers.Render,
-		Sources:      &engine.Sources{Git: a.data.git, Charts: a.data.charts, NoSubmodules: a.opts.Sources.NoSubmodules},
+		Sources: &engine.Sources{Git: a.data.git, Charts: a.data.charts, NoSubmodules: a.opts.Sources.NoSubmodules},
+		Version: renderingVersion(a.opts.Version), Cache: a.openCache(ctx),
 		PollInterval: a.opts.Sources.PollInterval, Metrics: a.counted, Log: a.opts.Log.With("component", "engine"),
 	})
 	if err != nil {

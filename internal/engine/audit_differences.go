@@ -133,9 +133,9 @@ func (c *comparison) sources() {
 		return
 	}
 	for i, now := range c.fresh.rendering.resolved {
-		if i < len(c.held.rendering.resolved) && c.held.rendering.resolved[i] != now {
+		if i < len(c.held.commits) && c.held.commits[i] != now {
 			s := effective(c.fresh.app.Spec)[i]
-			c.tell(InputRepository, s.RepoURL+" "+s.TargetRevision, c.held.rendering.resolved[i], now)
+			c.tell(InputRepository, s.RepoURL+" "+s.TargetRevision, c.held.commits[i], now)
 			return
 		}
 	}
@@ -145,7 +145,7 @@ func (c *comparison) sources() {
 // made or asked for.
 func (r *repos) missedCredentials(s located) (at time.Time, failure error, missed bool) {
 	r.mu.Lock()
-	e, changed := r.byKey[repoKey(s.ApplicationSource)], r.credentials
+	e, changed := r.byKey[r.sources.key(s)], r.credentials
 	r.mu.Unlock()
 	if e == nil {
 		return at, nil, false
@@ -159,6 +159,10 @@ func (r *repos) missedCredentials(s located) (at time.Time, failure error, misse
 func (c *comparison) rendering() {
 	held, found := c.held.rendering, c.fresh.rendering
 	if held.digest == found.digest {
+		return
+	}
+	if held.tool != found.tool {
+		c.done = true // it waits for its turn to be rendered again
 		return
 	}
 	if in, what := different(held, found); in != "" {
@@ -175,16 +179,22 @@ func (c *comparison) rendering() {
 // different finds an input that two renderings do not share.
 func different(held, found *rendering) (Input, string) {
 	for i := range min(len(held.parts), len(found.parts)) {
-		if path := tree.Different(held.parts[i].reads, found.parts[i].reads); path != "" {
+		was, is := held.parts[i], found.parts[i]
+		if path := tree.Different(was.Own, is.Own); path != "" {
 			return InputFiles, path
 		}
-		led := map[string]string{}
-		for _, f := range held.parts[i].fetched {
-			led[f.locator.String()] = f.found
+		for name, reads := range was.Refs {
+			if path := tree.Different(reads, is.Refs[name]); path != "" {
+				return InputFiles, "$" + name + "/" + path
+			}
 		}
-		for _, f := range found.parts[i].fetched {
-			if was, known := led[f.locator.String()]; known && was != f.found {
-				return InputRepository, f.locator.String()
+		led := map[string]string{}
+		for _, f := range was.Fetched {
+			led[f.Locator.String()] = f.Found
+		}
+		for _, f := range is.Fetched {
+			if was, known := led[f.Locator.String()]; known && was != f.Found {
+				return InputRepository, f.Locator.String()
 			}
 		}
 	}
@@ -255,8 +265,8 @@ func (c *comparison) status() {
 
 func readsHTTP(r *rendering) bool {
 	for _, p := range r.parts {
-		for _, f := range p.fetched {
-			if f.found == "" {
+		for _, f := range p.Fetched {
+			if f.Found == "" {
 				return true
 			}
 		}

@@ -27,6 +27,8 @@ type held struct {
 	app       *v1alpha1.Application
 	looked    looked
 	rendering *rendering
+	// commits are what the sources led to when the rendering was made, or later where it is known to say the same.
+	commits []string
 	// claims are the hashes of what is declared, by object; nil when nothing was prepared yet.
 	claims map[manifest.Key]string
 	// stale tells that a kind was not served; a timer asks for it again.
@@ -57,6 +59,9 @@ func (a *auditor) held(key string) (held, error) {
 		return held{}, errInFlight
 	}
 	h := held{app: app, looked: st.looked, rendering: st.rendering, proofs: maps.Clone(st.proofs)}
+	if h.commits = e.readers.commits(key); h.commits == nil && st.rendering != nil {
+		h.commits = st.rendering.resolved
+	}
 	if st.desired != nil {
 		h.claims, h.stale, h.marks = claims(st.desired), st.desired.stale, st.desired.marks
 	}
@@ -165,7 +170,7 @@ func (a *auditor) render(ctx context.Context, f *fresh) error {
 	}
 	f.caps = job.Capabilities{KubeVersion: version, APIVersions: apis}
 	e, unreached := a.engine, &atomic.Bool{}
-	chain := &Chain{Sources: e.opts.Sources, repos: e.repos, tool: e.opts.Render, metrics: a.metrics}
+	chain := &Chain{Sources: e.opts.Sources, repos: e.repos, tool: e.opts.Render, metrics: a.metrics, version: e.opts.Version}
 	// Without a key nothing is followed: the audit must not change whom the next look at a repository wakes.
 	rendered, err := chain.render(ctx, request{app: f.app, sources: effective(f.app.Spec), rules: f.rules, caps: f.caps, unreached: unreached}, nil)
 	if ctx.Err() != nil {

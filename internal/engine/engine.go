@@ -20,6 +20,8 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/record"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
+	"github.com/lockstep-cd/lockstep/internal/rendercache"
 	"github.com/lockstep-cd/lockstep/internal/repository"
 	"github.com/lockstep-cd/lockstep/internal/settings"
 )
@@ -34,6 +36,10 @@ type Options struct {
 	Sources *Sources
 	// Render renders each source, apart from this process: sources are not trusted.
 	Render Renderer
+	// Version of what Render does. What another version has rendered is rendered again, one application at a time.
+	Version string
+	// Cache keeps what was rendered; nil keeps nothing over a restart.
+	Cache *rendercache.Store
 	// Repositories are the credentials by Secret; the engine fills it.
 	Repositories *repository.Set
 	// Records keep the proofs of what was applied.
@@ -71,10 +77,14 @@ type Engine struct {
 	repos        *repos
 	events       *events
 	owners       *owners
+	readers      *readers
+	outdated     *outdated
 	doubts       *doubts
 	schemas      func(*unstructured.Unstructured) error
 	sealer       *sealer
 	hooksSeen    hooksSeen
+	// served is what the cluster's capabilities were when they were looked at last.
+	served atomic.Pointer[job.Capabilities]
 	// closely are the keys of objects whose content is followed, see read.
 	closely sync.Map
 	// deaf holds the inputs that wake nobody; only tests put some in.
@@ -107,7 +117,10 @@ func New(o Options) (*Engine, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	e := &Engine{opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners(), doubts: newDoubts()}
+	e := &Engine{
+		opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners(), doubts: newDoubts(),
+		readers: newReaders(), outdated: newOutdated(),
+	}
 	e.marking.Store(&marks{Tracking: settings.Default().Tracking, home: o.Namespace})
 	o.Sources.Repositories = o.Repositories
 	var err error
@@ -125,6 +138,7 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.repos = newRepos(o.Sources, o.PollInterval, e.onRepository, o.Log)
+	e.repos.readers, e.repos.passed = e.readers, e.onPassed
 	e.events = newEvents(e.writer, o.Log)
 	e.schemas = e.cluster.Check
 	if e.sealer, err = newSealer(); err != nil {
@@ -229,8 +243,13 @@ func (e *Engine) forget(key string) {
 		for _, k := range st.wanted {
 			e.closely.Delete(k)
 		}
+		e.readers.set(key, nil)
 		e.repos.unsubscribe(key)
 	}
 	e.undeclare(key)
+	e.renderedAgain(key)
+	if e.opts.Cache != nil {
+		e.opts.Cache.Drop(key)
+	}
 	e.queue.Forget(key)
 }

@@ -220,6 +220,7 @@ func (e *Engine) departure(ctx context.Context, st *state, app *v1alpha1.Applica
 		return nil, &waitsForPerson{"spec.project: " + err.Error()}
 	}
 	r := request{key: st.key, app: app, sources: effective(app.Spec), rules: rules, since: e.asked(st, app), fixed: fixed}
+	r.afresh = app.Annotations[RefreshAnnotation] == "hard"
 	if len(r.sources) == 0 {
 		return nil, &waitsForPerson{"spec.source: is missing; the deletion hooks can not be found"}
 	}

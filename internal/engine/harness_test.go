@@ -57,7 +57,8 @@ type world struct {
 	metrics *prometheus.Registry
 	log     *syncBuffer
 	// deaf tells that the test takes wake-ups away, so that the audit at its end may find something.
-	deaf bool
+	deaf    bool
+	renders *renders
 	// tune changes the engine's options at the next start.
 	tune func(*engine.Options)
 }
@@ -72,7 +73,7 @@ func newWorld(t *testing.T) *world {
 
 func newWorldOn(t *testing.T, c *env.Kube) *world {
 	t.Helper()
-	w := &world{t: t, cluster: c, data: t.TempDir(), log: &syncBuffer{}}
+	w := &world{t: t, cluster: c, data: t.TempDir(), log: &syncBuffer{}, renders: &renders{}}
 	var err error
 	if w.client, err = dynamic.NewForConfig(unlimited(c.REST())); err != nil {
 		t.Fatal(err)
@@ -136,6 +137,7 @@ func (w *world) start() {
 		Sources: &engine.Sources{Git: store, Charts: charts, Repositories: repositories}, Render: w.workers.Render, Key: bytes.Repeat([]byte{7}, 32),
 		PollInterval: time.Second, Audit: engine.AuditOptions{Interval: -1, Settle: 2 * time.Second}, Metrics: engine.NewMetrics(w.metrics), Log: log,
 	}
+	w.caching(&o)
 	if w.tune != nil {
 		w.tune(&o)
 	}

@@ -13,6 +13,8 @@ import (
 type Metrics struct {
 	renders      *prometheus.CounterVec
 	renderTime   prometheus.Histogram
+	notKept      prometheus.Counter
+	passed       prometheus.Counter
 	reconcile    prometheus.Histogram
 	applied      prometheus.Counter
 	pruned       prometheus.Counter
@@ -33,6 +35,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9)}),
 		reconcile: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "lockstep_reconcile_seconds", Help: "Time of one look at an application.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9)}),
+		notKept:      counter("lockstep_rendering_cache_errors_total", "Renderings that could not be kept on disk."),
+		passed:       counter("lockstep_commits_passed_total", "Commits that did not concern an application, counted for each."),
 		applied:      counter("lockstep_objects_applied_total", "Objects applied."),
 		pruned:       counter("lockstep_objects_pruned_total", "Objects pruned."),
 		statusWrites: counter("lockstep_status_writes_total", "Writes of Application objects."),
@@ -45,7 +49,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.mismatches.WithLabelValues(string(in))
 	}
 	r.MustRegister(m.audits, m.mismatches)
-	r.MustRegister(m.renders, m.renderTime, m.reconcile, m.applied, m.pruned, m.statusWrites, m.syncs)
+	r.MustRegister(m.renders, m.renderTime, m.notKept, m.passed, m.reconcile, m.applied, m.pruned, m.statusWrites, m.syncs)
 	return m
 }
 
@@ -56,6 +60,12 @@ func (m *Metrics) rendered(d time.Duration, err error) {
 	}
 	m.renders.WithLabelValues(result).Inc()
 	m.renderTime.Observe(d.Seconds())
+}
+
+func (m *Metrics) kept(err error) {
+	if err != nil {
+		m.notKept.Inc()
+	}
 }
 
 func (m *Metrics) reconciled(d time.Duration) { m.reconcile.Observe(d.Seconds()) }

@@ -28,6 +28,16 @@ func (s *Sources) modules(of repository.Entry, project string, may allowing) git
 	}
 }
 
+// laysIn tells what the repositories of the sources are set to lay into their trees: without submodules, and with Git LFS.
+func (s *Sources) laysIn(r request) []bool {
+	list := []bool{s.NoSubmodules}
+	for _, source := range r.sources {
+		e := s.Repositories.Find(source.RepoURL, projectOf(r.app))
+		list = append(list, e.NoSubmodules, e.LFS)
+	}
+	return list
+}
+
 // moduleURLs are those of the submodules that were asked for. The project's rules for them are an input.
 type moduleURLs struct {
 	rules project.Rules
@@ -41,7 +51,7 @@ func (m *moduleURLs) may(url string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.used = append(m.used, fetched{locator: job.Locator{Kind: job.LocateGit, URL: url}})
+	m.used = append(m.used, fetched{Locator: job.Locator{Kind: job.LocateGit, URL: url}})
 	return nil
 }
 

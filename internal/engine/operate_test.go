@@ -12,7 +12,6 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
-	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
 func TestBackoff(t *testing.T) {
@@ -174,20 +173,17 @@ func TestInputsHash(t *testing.T) {
 	fresh := func() request {
 		return request{
 			app: applicationForTest(), sources: []v1alpha1.ApplicationSource{{RepoURL: "https://x/y", Path: "p"}},
-			caps: job.Capabilities{KubeVersion: "v1.37.0", APIVersions: []string{"v1", "apps/v1"}},
 		}
 	}
 	base := inputsHash(fresh())
 	changes := map[string]func(*request){
-		"path":                  func(r *request) { r.sources[0].Path = "q" },
-		"helm values":           func(r *request) { r.sources[0].Helm = &v1alpha1.ApplicationSourceHelm{Values: "a: b"} },
-		"another source":        func(r *request) { r.sources = append(r.sources, r.sources[0]) },
-		"name":                  func(r *request) { r.app.Name = "other" },
-		"namespace":             func(r *request) { r.app.Spec.Destination.Namespace = "db" },
-		"project":               func(r *request) { r.app.Spec.Project = "team" },
-		"a fixed revision":      func(r *request) { r.fixed = []string{"abc"} },
-		"version of Kubernetes": func(r *request) { r.caps.KubeVersion = "v1.38.0" },
-		"list of APIs":          func(r *request) { r.caps.APIVersions = []string{"v1"} },
+		"path":             func(r *request) { r.sources[0].Path = "q" },
+		"helm values":      func(r *request) { r.sources[0].Helm = &v1alpha1.ApplicationSourceHelm{Values: "a: b"} },
+		"another source":   func(r *request) { r.sources = append(r.sources, r.sources[0]) },
+		"name":             func(r *request) { r.app.Name = "other" },
+		"namespace":        func(r *request) { r.app.Spec.Destination.Namespace = "db" },
+		"project":          func(r *request) { r.app.Spec.Project = "team" },
+		"a fixed revision": func(r *request) { r.fixed = []string{"abc"} },
 	}
 	for name, change := range changes {
 		r := fresh()
@@ -199,6 +195,7 @@ func TestInputsHash(t *testing.T) {
 	r := fresh()
 	r.app.Labels, r.app.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 	r.app.Spec.SyncPolicy = &v1alpha1.SyncPolicy{}
+	r.caps.KubeVersion = "v1.38.0" // only for those that ask, see TestNewKindRendersWhoAskedForIt
 	if inputsHash(r) != base {
 		t.Error("what does not decide over the rendering is an input")
 	}

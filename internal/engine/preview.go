@@ -47,7 +47,7 @@ func Render(ctx context.Context, s *Sources, app *v1alpha1.Application, caps job
 
 // NewFetcher answers for sources that templates name, for somebody who renders a folder of their own.
 func NewFetcher(s *Sources, app *v1alpha1.Application) job.Fetcher {
-	return &fetcher{chain: chainOnce(s), request: request{app: app, key: app.Name, rules: project.Anything()}, part: &part{}}
+	return &fetcher{chain: chainOnce(s), request: request{app: app, key: app.Name, rules: project.Anything()}, notes: newNotes()}
 }
 
 func renderOnce(ctx context.Context, s *Sources, r request) (*rendering, error) {

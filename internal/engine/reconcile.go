@@ -80,7 +80,10 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	st.busy.Lock()
 	defer st.busy.Unlock()
 	if st.distrusted.Swap(false) {
-		st.rendering, st.desired, st.verdicts = nil, nil, nil
+		e.distrust(st)
+	}
+	if e.outdated.turn(appKey) { // whatever this look comes to, the next has its turn
+		defer e.renderedAgain(appKey)
 	}
 	if st.proofs == nil {
 		st.proofs = e.opts.Records.Load(appKey)
@@ -173,18 +176,17 @@ func (e *Engine) examine(ctx context.Context, st *state, l *look, since time.Tim
 		return
 	}
 	r := request{key: st.key, app: l.app, sources: effective(l.app.Spec), rules: l.rules, since: since, unreached: &atomic.Bool{}}
+	r.afresh = l.app.Annotations[RefreshAnnotation] == "hard"
 	if l.failed = e.capabilities(&r); l.failed != nil {
 		return
 	}
-	rendered, err := e.chain().render(ctx, r, st.rendering)
+	rendered, err := e.rendered(ctx, st, r)
 	if err != nil {
 		l.blame(err, r.unreached.Load())
 		if st.rendering == nil {
 			return
 		}
 		rendered = st.rendering // what was valid last is still kept in step
-	} else {
-		st.rendering = rendered
 	}
 	l.rendering = rendered
 	e.compareTo(ctx, st, l, true)
@@ -297,11 +299,17 @@ func destination(d v1alpha1.ApplicationDestination) error {
 func (e *Engine) capabilities(r *request) error {
 	version, apis, err := e.cluster.Capabilities()
 	r.caps = job.Capabilities{KubeVersion: version, APIVersions: apis}
+	if err == nil {
+		e.onCapabilities(r.caps)
+	}
 	return err
 }
 
 func (e *Engine) chain() *Chain {
-	return &Chain{Sources: e.opts.Sources, repos: e.repos, tool: e.opts.Render, metrics: e.opts.Metrics}
+	return &Chain{
+		Sources: e.opts.Sources, repos: e.repos, tool: e.opts.Render, metrics: e.opts.Metrics,
+		version: e.opts.Version, cache: e.opts.Cache, readers: e.readers,
+	}
 }
 
 // outOfSync tells whether a declared object differs or is missing, or the namespace has other metadata than it should.

@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
+	"github.com/lockstep-cd/lockstep/internal/rendercache"
 	"github.com/lockstep-cd/lockstep/internal/resolve"
 	"github.com/lockstep-cd/lockstep/internal/tree"
 )
@@ -40,19 +41,8 @@ type rendering struct {
 	parts     []part
 	// digest is the hash of the objects; equal digests mean nothing to do.
 	digest string
-	// usesRevision tells that the commit itself is an input, by a build variable.
-	usesRevision bool
-}
-
-// part is what one source was made of.
-type part struct {
-	reads   *tree.ReadSet
-	fetched []fetched
-}
-
-type fetched struct {
-	locator job.Locator
-	found   string // the commit or version the locator led to; empty for http and submodules
+	// tool is the version of what rendered.
+	tool string
 }
 
 // request is one rendering to be made.
@@ -66,6 +56,8 @@ type request struct {
 	// fixed are revisions to use rather than the target revisions (a sync to a revision, a rollback).
 	fixed []string
 	caps  job.Capabilities
+	// afresh asks for a new rendering, whatever was rendered before.
+	afresh bool
 	// unreached notes that something the rendering needs could not be got, which may be over with the next attempt; nil
 	// notes nothing.
 	unreached *atomic.Bool
@@ -86,6 +78,11 @@ type Chain struct {
 	repos   *repos
 	tool    Renderer
 	metrics *Metrics
+	// version is that of the tool; cache keeps what was rendered, and readers tell what holds without looking. Both may be
+	// nil.
+	version string
+	cache   *rendercache.Store
+	readers *readers
 }
 
 // opened is a source resolved and opened.
@@ -96,11 +93,11 @@ type opened struct {
 	modules  *moduleURLs
 }
 
-// render makes a rendering; old is taken over where nothing that it read has changed.
+// render makes a rendering; old, or else what is kept on disk, is taken over where nothing that it read has changed.
 func (c *Chain) render(ctx context.Context, r request, old *rendering) (*rendering, error) {
 	ctx, cancel := context.WithTimeout(ctx, renderTimeout)
 	defer cancel()
-	out := &rendering{inputs: inputsHash(r), usesRevision: usesRevision(r.sources)}
+	out := &rendering{inputs: inputsHash(r, c.Sources.laysIn(r)...), tool: c.version}
 	revs, err := c.resolve(ctx, r)
 	if err != nil {
 		return nil, err
@@ -108,41 +105,44 @@ func (c *Chain) render(ctx context.Context, r request, old *rendering) (*renderi
 	for _, rev := range revs {
 		out.resolved = append(out.resolved, rev.Commit)
 	}
-	if old != nil && old.inputs == out.inputs && slices.Equal(old.resolved, out.resolved) && c.fetchedHolds(ctx, old, r) {
-		return old, nil
+	if old == nil || old.inputs != out.inputs {
+		old = c.load(r, out.inputs)
 	}
+	if !r.afresh {
+		if same, err := c.reuse(ctx, old, out, r, revs); same != nil || err != nil {
+			return same, err
+		}
+	}
+	if err := c.make(ctx, r, revs, out); err != nil {
+		return nil, err
+	}
+	c.save(r, out)
+	return out, nil
+}
+
+// make renders every source into out.
+func (c *Chain) make(ctx context.Context, r request, revs []resolve.Revision, out *rendering) error {
 	sources, err := c.open(ctx, r, revs)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, s := range sources {
 		out.revisions = append(out.revisions, s.revision)
-	}
-	if c.holds(ctx, old, out, r, sources) {
-		same := *old
-		same.revisions, same.resolved = out.revisions, out.resolved
-		return &same, nil
-	}
-	refs := map[string]tree.FS{}
-	for _, s := range sources {
-		if s.source.Ref != "" {
-			refs[s.source.Ref] = s.tree
-		}
 	}
 	for i, s := range sources {
 		if s.source.Ref != "" && s.source.Path == "" {
 			out.parts = append(out.parts, part{})
 			continue
 		}
-		if err := c.renderSource(ctx, r, i, s, refs, out); err != nil {
-			return nil, sourceError(s, err)
+		if err := c.renderSource(ctx, r, i, sources, out); err != nil {
+			return sourceError(s, err)
 		}
 	}
 	for i, s := range sources { // a $ref may have led into any of them
-		out.parts[i].fetched = append(out.parts[i].fetched, s.modules.all()...)
+		out.parts[i].Fetched = append(out.parts[i].Fetched, s.modules.all()...)
 	}
 	out.digest, err = digestOf(out.objects, out.generated)
-	return out, err
+	return err
 }
 
 // sourceError adds the repository and revision to what a renderer says.
@@ -200,60 +200,25 @@ func (r request) field(i int) string {
 func (c *Chain) open(ctx context.Context, r request, revs []resolve.Revision) ([]opened, error) {
 	out := make([]opened, 0, len(revs))
 	for i, rev := range revs {
-		s := r.source(i)
-		modules := &moduleURLs{rules: r.rules}
-		t, full, err := c.Sources.open(ctx, located{s, projectOf(r.app)}, rev, modules.may)
-		if r.note(err); err != nil {
+		s, err := c.openOne(ctx, r, i, rev)
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, opened{source: s, revision: full, tree: t, modules: modules})
+		out = append(out, s)
 	}
 	return out, nil
 }
 
-// holds tells whether old is still what r would render to.
-func (c *Chain) holds(ctx context.Context, old, now *rendering, r request, sources []opened) bool {
-	if old == nil || old.inputs != now.inputs || len(old.parts) != len(sources) {
-		return false
-	}
-	if slices.Equal(old.revisions, now.revisions) {
-		return c.fetchedHolds(ctx, old, r)
-	}
-	if old.usesRevision {
-		return false
-	}
-	for i, s := range sources {
-		if old.parts[i].reads != nil && !old.parts[i].reads.Holds(s.tree) {
-			return false
-		}
-		if s.source.Ref != "" && s.source.Path == "" && old.revisions[i] != s.revision {
-			return false
-		}
-	}
-	return c.fetchedHolds(ctx, old, r)
+func (c *Chain) openOne(ctx context.Context, r request, i int, rev resolve.Revision) (opened, error) {
+	s := r.source(i)
+	modules := &moduleURLs{rules: r.rules}
+	t, full, err := c.Sources.open(ctx, located{s, projectOf(r.app)}, rev, modules.may)
+	r.note(err)
+	return opened{source: s, revision: full, tree: t, modules: modules}, err
 }
 
-func (c *Chain) fetchedHolds(ctx context.Context, old *rendering, r request) bool {
-	for _, p := range old.parts {
-		for _, f := range p.fetched {
-			if r.rules.Source(f.locator.URL) != nil {
-				return false // rendered again, it is refused with the reason
-			}
-			if f.found == "" {
-				continue // a file behind a URL, or a submodule at the commit that its parent names
-			}
-			rev, err := c.repos.resolve(ctx, r.key, locate(f.locator, projectOf(r.app)), r.since)
-			if err != nil || rev.Commit != f.found {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, refs map[string]tree.FS, out *rendering) error {
-	view, reads := tree.Record(s.tree)
-	p := part{reads: reads}
+func (c *Chain) renderSource(ctx context.Context, r request, i int, sources []opened, out *rendering) error {
+	s, notes := sources[i], newNotes()
 	path := "."
 	if !isChart(s.source) || s.source.Chart == "" && s.source.Path != "" {
 		clean, err := tree.Clean(s.source.Path)
@@ -263,8 +228,8 @@ func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, re
 		path = clean
 	}
 	in := job.Input{
-		Source: s.source, Tree: view, Path: path, Refs: refs, Project: projectOf(r.app), AppName: r.app.Name, Namespace: r.app.Spec.Destination.Namespace,
-		Capabilities: r.caps, Env: buildEnv(r, s), Fetch: &fetcher{chain: c, request: r, part: &p},
+		Source: s.source, Tree: notes.record(s.tree), Path: path, Refs: notes.refs(sources), Project: projectOf(r.app), AppName: r.app.Name, Namespace: r.app.Spec.Destination.Namespace,
+		Capabilities: r.caps, Env: buildEnv(r, s), Fetch: &fetcher{chain: c, request: r, notes: notes},
 	}
 	started := time.Now()
 	result, err := guarded(ctx, c.tool, in)
@@ -290,7 +255,7 @@ func (c *Chain) renderSource(ctx context.Context, r request, i int, s opened, re
 	}
 	out.warnings = append(out.warnings, result.Warnings...)
 	out.types = append(out.types, result.Type)
-	out.parts = append(out.parts, p)
+	out.parts = append(out.parts, notes.part(result.Asked.Answers(in.Capabilities, in.Env)))
 	return nil
 }
 
@@ -310,26 +275,27 @@ func firstFrames(stack []byte) string {
 }
 
 func buildEnv(r request, s opened) map[string]string {
-	return map[string]string{
+	env := clusterEnv(r.caps)
+	maps.Copy(env, map[string]string{
 		"ARGOCD_APP_NAME": r.app.Name, "ARGOCD_APP_NAMESPACE": r.app.Spec.Destination.Namespace,
-		"ARGOCD_APP_PROJECT_NAME": projectOf(r.app), "ARGOCD_APP_REVISION": s.revision,
-		"ARGOCD_APP_REVISION_SHORT": s.revision[:min(7, len(s.revision))], "ARGOCD_APP_REVISION_SHORT_8": s.revision[:min(8, len(s.revision))],
+		"ARGOCD_APP_PROJECT_NAME": projectOf(r.app), revisionVariable: s.revision,
+		revisionVariable + "_SHORT": s.revision[:min(7, len(s.revision))], revisionVariable + "_SHORT_8": s.revision[:min(8, len(s.revision))],
 		"ARGOCD_APP_SOURCE_PATH": s.source.Path, "ARGOCD_APP_SOURCE_REPO_URL": s.source.RepoURL,
 		"ARGOCD_APP_SOURCE_TARGET_REVISION": s.source.TargetRevision,
-		"KUBE_VERSION":                      strings.TrimPrefix(r.caps.KubeVersion, "v"), "KUBE_API_VERSIONS": strings.Join(r.caps.APIVersions, ","),
-	}
+	})
+	return env
 }
 
-func usesRevision(sources []v1alpha1.ApplicationSource) bool {
-	text, err := json.Marshal(sources)
-	return err != nil || strings.Contains(string(text), "ARGOCD_APP_REVISION")
+// clusterEnv are the build variables that come from the cluster.
+func clusterEnv(c job.Capabilities) map[string]string {
+	return map[string]string{"KUBE_VERSION": strings.TrimPrefix(c.KubeVersion, "v"), "KUBE_API_VERSIONS": strings.Join(c.APIVersions, ",")}
 }
 
-// inputsHash covers what of the application decides over its rendering, besides the content of its sources.
-func inputsHash(r request) string {
+// inputsHash covers what of the application decides over its rendering, besides what a rendering reads and asks.
+func inputsHash(r request, more ...bool) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
-	for _, part := range []any{r.sources, r.app.Name, r.app.Spec.Destination.Namespace, projectOf(r.app), r.fixed, r.caps} {
+	for _, part := range []any{r.sources, r.app.Name, r.app.Spec.Destination.Namespace, projectOf(r.app), r.fixed, more} {
 		_ = enc.Encode(part) // a hash does not fail to be written to
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
@@ -351,62 +317,3 @@ type specError struct{ cause error }
 
 func (e *specError) Error() string { return e.cause.Error() }
 func (e *specError) Unwrap() error { return e.cause }
-
-// fetcher answers for sources that templates name, within the project's rules, and notes them as inputs.
-type fetcher struct {
-	chain   *Chain
-	request request
-
-	mu   sync.Mutex
-	part *part
-}
-
-// Fetch implements job.Fetcher.
-func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
-	if l.Kind == job.LocateChart && !strings.Contains(l.URL, "://") {
-		at, err := f.chain.Sources.named(l.URL, projectOf(f.request.app))
-		if err != nil {
-			return nil, err
-		}
-		l.URL = at
-	}
-	if err := f.request.rules.Source(l.URL); err != nil {
-		return nil, fmt.Errorf("%s: %w", l, err)
-	}
-	if l.Kind == job.LocateHTTP {
-		t, err := f.chain.Sources.file(ctx, l.URL)
-		f.request.note(err)
-		f.note(l, "", err)
-		return t, err
-	}
-	source := locate(l, projectOf(f.request.app))
-	rev, err := f.chain.repos.resolve(ctx, f.request.key, source, f.request.since)
-	if err != nil {
-		return nil, err // the next look at that repository wakes the application
-	}
-	t, _, err := f.chain.Sources.open(ctx, source, rev, func(url string) error {
-		err := f.request.rules.Source(url)
-		f.note(job.Locator{Kind: job.LocateGit, URL: url}, "", err)
-		return err
-	})
-	f.request.note(err)
-	f.note(l, rev.Commit, err)
-	return t, err
-}
-
-func (f *fetcher) note(l job.Locator, found string, err error) {
-	if err != nil {
-		return
-	}
-	f.mu.Lock()
-	f.part.fetched = append(f.part.fetched, fetched{locator: l, found: found})
-	f.mu.Unlock()
-}
-
-func locate(l job.Locator, projectName string) located {
-	s := v1alpha1.ApplicationSource{RepoURL: l.URL, TargetRevision: l.Revision}
-	if l.Kind == job.LocateChart {
-		s.Chart, s.TargetRevision = l.Chart, l.Version
-	}
-	return located{ApplicationSource: s, project: projectName}
-}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,10 +41,10 @@ func (e *Engine) report(ctx context.Context, st *state, l *look, out outcome) er
 	if err == nil {
 		patch, err = annotate(patch, pinChange(l.app, l, out))
 	}
+	st.revisionDue.Store(0)
 	if err != nil || patch == nil {
 		return err
 	}
-	st.revisionDue = time.Time{}
 	err = e.write(ctx, st.key, l.app, patch)
 	if apierrors.IsConflict(err) {
 		return e.writeAgain(ctx, st, l, patch)
@@ -241,19 +239,14 @@ func (e *Engine) revisionOnly(old, now v1alpha1.ApplicationStatus) bool {
 	return sameJSON(old, now)
 }
 
-// postpone puts such a write off, spread over some time so that a commit to a large repository is no storm of writes.
+// postpone puts such a write off until its turn.
 func (e *Engine) postpone(st *state) bool {
 	now := e.opts.Now()
-	if st.revisionDue.IsZero() {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(st.key)) // a hash does not fail to be written to
-		span := min(housekeepingSpan, time.Duration(e.applications.count())*time.Second/revisionWrites)
-		st.revisionDue = now.Add(time.Duration(float64(span) * float64(h.Sum32()) / math.MaxUint32))
-	}
-	if !now.Before(st.revisionDue) {
+	due := st.dueAt(now, func() time.Duration { return e.turnOf(st.key) })
+	if !now.Before(due) {
 		return false
 	}
-	e.queue.AddAfter(st.key, queue.Housekeeping, st.revisionDue.Sub(now))
+	e.queue.AddAfter(st.key, queue.Housekeeping, due.Sub(now))
 	return true
 }
 

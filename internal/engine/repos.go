@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +31,12 @@ type repos struct {
 	sources  *Sources
 	interval time.Duration
 	changed  func(applications []string)
-	log      *slog.Logger
-	wake     chan struct{}
+	// readers tell which applications a move concerns, and passed hears of those that it does not; without readers it
+	// concerns all.
+	readers *readers
+	passed  func(applications []string)
+	log     *slog.Logger
+	wake    chan struct{}
 
 	mu    sync.Mutex
 	byKey map[string]*repo
@@ -85,11 +88,7 @@ func repoKey(s v1alpha1.ApplicationSource) string {
 func (r *repos) entry(s located) *repo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := repoKey(s.ApplicationSource)
-	// What a project's own credentials show is not for others, and theirs must not fail it.
-	if owner := r.sources.owner(s); owner != "" {
-		key += " of project " + owner
-	}
+	key := r.sources.key(s)
 	e := r.byKey[key]
 	if e == nil {
 		e = &repo{key: key, subs: map[string][]subscription{}}
@@ -279,7 +278,7 @@ func (r *repos) refresh(ctx context.Context, e *repo) {
 			e.mu.Unlock()
 		}
 	}
-	if woken := e.moved(); len(woken) > 0 {
+	if woken := r.concerned(ctx, e, e.moved()); len(woken) > 0 {
 		r.changed(woken)
 	}
 	r.nudge()
@@ -294,26 +293,4 @@ func (e *repo) say(log *slog.Logger, err error) {
 	if !again {
 		log.Warn("repository can't be read", "repository", e.key, "error", err)
 	}
-}
-
-// moved lists the applications whose target revision leads elsewhere than when they last asked.
-func (e *repo) moved() []string {
-	e.mu.Lock()
-	subs := make(map[string][]subscription, len(e.subs))
-	for app, list := range e.subs {
-		subs[app] = slices.Clone(list) // subscribe writes into it
-	}
-	failed := e.err != nil
-	e.mu.Unlock()
-	var woken []string
-	for app, list := range subs {
-		for _, s := range list {
-			rev, err := e.resolve(s.source)
-			if failed != s.failed && (failed || err == nil) || !failed && rev.Commit != s.revision.Commit {
-				woken = append(woken, app)
-				break
-			}
-		}
-	}
-	return woken
 }

@@ -33,6 +33,15 @@ func (s *Sources) entry(ctx context.Context, l located) (repository.Entry, error
 // owner is the project whose own Secret holds for a source; empty when it is everybody's.
 func (s *Sources) owner(l located) string { return s.Repositories.Find(l.RepoURL, l.project).Project }
 
+// key is what is known of the repository of a source under. What a project's own credentials show is not for others, and
+// theirs must not fail it.
+func (s *Sources) key(l located) string {
+	if owner := s.owner(l); owner != "" {
+		return repoKey(l.ApplicationSource) + " of project " + owner
+	}
+	return repoKey(l.ApplicationSource)
+}
+
 // noted forgets the token for a source whose server did not take it.
 func (s *Sources) noted(l located, err error) error {
 	if errors.Is(err, git.ErrAuth) || errors.Is(err, chart.ErrAuth) {

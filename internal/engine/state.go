@@ -53,8 +53,22 @@ type state struct {
 	// leaving is what the hooks of a deletion are taken from, and patience with what it waits for.
 	leaving  *look
 	patience patience
-	// revisionDue is when a compared revision that changed alone is written.
-	revisionDue time.Time
+	// revisionDue is when a compared revision that changed alone is written, in nanoseconds; 0 when none waits. It is set by
+	// looks at repositories too.
+	revisionDue atomic.Int64
+}
+
+// dueAt is when a compared revision that changed alone is written: as it was settled before, or after the time that turn
+// answers.
+func (s *state) dueAt(now time.Time, turn func() time.Duration) time.Time {
+	if due := s.revisionDue.Load(); due != 0 {
+		return time.Unix(0, due)
+	}
+	due := now.Add(turn())
+	if !s.revisionDue.CompareAndSwap(0, due.UnixNano()) {
+		return time.Unix(0, s.revisionDue.Load())
+	}
+	return due
 }
 
 // looked is what a look was at, for the audit.

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/queue"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
 // What wakes an application, all of it (the inputs have their names in wakeups.go):
@@ -16,6 +18,7 @@ import (
 //   - the last application that its deletions waited for (doubts);
 //   - a Secret with credentials for one of its repositories (secrets.go);
 //   - a repository whose refs lead somewhere else (onRepository);
+//   - an API of the cluster that its chart looked for and that came or went (onCapabilities);
 //   - a live object that it declares or owns (onLive);
 //   - the settings in argocd-cm that say how objects are marked (configure);
 //   - a timer: retry, heal backoff, a kind that could not be listed (queue.AddAfter).
@@ -58,6 +61,20 @@ func (e *Engine) onCredentials() {
 	e.repos.credentialsAt(time.Now())
 	if e.hears(InputSecret) {
 		e.repos.retry()
+	}
+}
+
+// onCapabilities looks whether the cluster serves something else than before.
+func (e *Engine) onCapabilities(now job.Capabilities) {
+	old := e.served.Load()
+	if old != nil && old.KubeVersion == now.KubeVersion && slices.Equal(old.APIVersions, now.APIVersions) {
+		return
+	}
+	if !e.served.CompareAndSwap(old, &now) || old == nil {
+		return
+	}
+	for _, key := range e.readers.asked(now) {
+		e.rouse(InputCluster, key, queue.Commits)
 	}
 }
 

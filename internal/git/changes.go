@@ -43,7 +43,10 @@ func parseChanges(text []byte) ([]tree.Change, error) {
 		before, wasThere := kindOf(fields[0])
 		after, isThere := kindOf(fields[1])
 		moved := wasThere && isThere && after == tree.Submodule
-		c := tree.Change{Path: string(path), Kind: wasThere != isThere || before != after || moved}
+		c := tree.Change{
+			Path: string(path), Kind: wasThere != isThere || before != after || moved,
+			Submodule: before == tree.Submodule || after == tree.Submodule || string(path) == modulesTxt,
+		}
 		if !c.Kind && (before == tree.Dir || fields[2] == fields[3]) {
 			continue // something below it differs, which has lines of its own; or only the right to execute it
 		}

@@ -56,6 +56,9 @@ type Change struct {
 	// Kind tells that the path came, went, became something else or is a submodule at another commit. Otherwise it is a file
 	// or a link of another content.
 	Kind bool
+	// Submodule tells that what lies below the path, or below paths that it names, is of another repository: it may differ
+	// without changes of its own in the list.
+	Submodule bool
 }
 
 // Concerns calls visit for every question of which c may change the answer.

@@ -24,7 +24,7 @@ func layers() []layer {
 		{name: "inputs and rules", siblings: true, roots: []string{
 			"internal/project", "internal/settings", "internal/secret", "internal/param", "internal/auth", "internal/store",
 			"internal/webhook", "internal/metrics", "internal/event", "internal/repository",
-			"internal/record", "internal/spec",
+			"internal/record", "internal/rendercache", "internal/spec",
 		}},
 		{name: "links", roots: []string{
 			"internal/git", "internal/chart", "internal/resolve", "internal/render", "internal/cluster", "internal/compare",

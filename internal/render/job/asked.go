@@ -127,6 +127,31 @@ func (a Answers) Hold(c Capabilities, env map[string]string) bool {
 	return true
 }
 
+// HoldCluster tells whether c and those variables that come from the cluster give the same answers; the other variables are
+// not looked at.
+func (a Answers) HoldCluster(c Capabilities, env map[string]string) bool {
+	for question, answer := range a {
+		name, variable := strings.CutPrefix(question, askedEnv)
+		if _, ours := env[name]; variable && !ours {
+			continue
+		}
+		if ask(question, c, env) != answer {
+			return false
+		}
+	}
+	return true
+}
+
+// AskedEnv tells whether a build variable was asked for whose name begins with prefix.
+func (a Answers) AskedEnv(prefix string) bool {
+	for question := range a {
+		if strings.HasPrefix(question, askedEnv+prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // ask is the answer to one question. Values that may be long are hashed.
 func ask(question string, c Capabilities, env map[string]string) string {
 	switch {
