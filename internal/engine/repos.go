@@ -31,6 +31,8 @@ type repos struct {
 	sources  *Sources
 	interval time.Duration
 	changed  func(applications []string)
+	// shift may answer another revision for what a target revision led to; nil leaves it.
+	shift func(repo string, found resolve.Revision) resolve.Revision
 	// readers tell which applications a move concerns, and passed hears of those that it does not; without readers it
 	// concerns all.
 	readers *readers
@@ -110,6 +112,9 @@ func (r *repos) resolve(ctx context.Context, app string, s located, since time.T
 		return resolve.Revision{}, err
 	}
 	rev, err := e.resolve(s.ApplicationSource)
+	if err == nil && r.shift != nil {
+		rev = r.shift(e.key, rev)
+	}
 	e.subscribe(app, subscription{source: s.ApplicationSource, revision: rev, failed: err != nil})
 	if err != nil {
 		return rev, fmt.Errorf("repository %s: %w", s.RepoURL, err)

@@ -2,9 +2,6 @@ package render
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/lockstep-cd/lockstep/internal/manifest"
@@ -26,7 +23,7 @@ func generated(a, b job.Output) (map[int][]job.Path, []string) {
 			warnings = append(warnings, fmt.Sprintf("%s has another name in each rendering; give it a fixed one", o.Key()))
 			continue
 		}
-		paths := differing(nil, o.Object, other.Object)
+		paths := job.Differing(o.Object, other.Object)
 		if len(paths) == 0 {
 			continue
 		}
@@ -39,41 +36,4 @@ func generated(a, b job.Output) (map[int][]job.Path, []string) {
 			o.Key(), strings.Join(names, ", ")))
 	}
 	return found, warnings
-}
-
-// differing lists where a and b differ, as deep as both have the same shape.
-func differing(at job.Path, a, b any) []job.Path {
-	switch x := a.(type) {
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok {
-			break
-		}
-		var out []job.Path
-		keys := slices.Collect(maps.Keys(x))
-		for k := range y {
-			if _, both := x[k]; !both {
-				keys = append(keys, k)
-			}
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
-			out = append(out, differing(at.Field(k), x[k], y[k])...)
-		}
-		return out
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			break
-		}
-		var out []job.Path
-		for i := range x {
-			out = append(out, differing(at.Index(i), x[i], y[i])...)
-		}
-		return out
-	}
-	if reflect.DeepEqual(a, b) {
-		return nil
-	}
-	return []job.Path{slices.Clone(at)}
 }
