@@ -161,7 +161,10 @@ const (
 	actionPrune  = "prune"
 )
 
-func changeOf(d engine.Difference) change {
+func changeOf(d engine.Difference) change { return changeBetween(d, "live", "after a sync") }
+
+// changeBetween is the change from one state to another, which are named in the difference.
+func changeBetween(d engine.Difference, from, to string) change {
 	c := change{Object: d.Key.String(), Action: actionUpdate, Origin: d.Origin.String(), Paths: d.Paths, Note: d.Note}
 	switch {
 	case d.Extra:
@@ -178,7 +181,7 @@ func changeOf(d engine.Difference) change {
 	}
 	// An error of the writer below is impossible: it writes to a string.
 	c.diff, _ = difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: difflib.SplitLines(before), B: difflib.SplitLines(after), FromFile: "live", ToFile: "after a sync", Context: 3,
+		A: difflib.SplitLines(before), B: difflib.SplitLines(after), FromFile: from, ToFile: to, Context: 3,
 	})
 	return c
 }

@@ -102,6 +102,7 @@ func (sh *shell) commands() []*cobra.Command {
 		newApp(sh),
 		newExplain(sh),
 		newRender(sh),
+		newImpact(sh),
 		newInstall(sh),
 		newServe(sh),
 		newVersion(sh),

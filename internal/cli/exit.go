@@ -52,7 +52,7 @@ func exits() []exit {
 		{CodeOK, nil, "done; for wait and sync: what was asked for is so"},
 		{CodeError, nil, "anything that has no code of its own"},
 		{CodeUsage, []error{errUsage, client.ErrInvalid, app.ErrOption}, "the command was called in a way that makes no sense"},
-		{CodeDifferent, []error{errDifferent}, "app diff --exit-code: cluster and source differ"},
+		{CodeDifferent, []error{errDifferent}, "app diff --exit-code: cluster and source differ; impact --exit-code: an application changes"},
 		{CodeDegraded, []error{errDegraded}, "app wait: the time is over and an application is Degraded"},
 		{CodeTimeout, []error{errTimeout, context.DeadlineExceeded}, "the time given by --timeout is over"},
 		{CodeNotFound, []error{client.ErrNotFound}, "what was named does not exist, or no longer"},

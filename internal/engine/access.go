@@ -15,12 +15,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/render/job"
 	"github.com/lockstep-cd/lockstep/internal/repository"
 )
 
 // Access reads once what the loop follows: projects and the Secrets of repositories. It is for previews.
 type Access struct {
+	config    *rest.Config
 	client    dynamic.Interface
 	namespace string
 }
@@ -31,7 +34,17 @@ func NewAccess(config *rest.Config, namespace string) (*Access, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", config.Host, err)
 	}
-	return &Access{client: client, namespace: namespace}, nil
+	return &Access{config: config, client: client, namespace: namespace}, nil
+}
+
+// Capabilities are what charts see of the cluster.
+func (a *Access) Capabilities() (job.Capabilities, error) {
+	c, err := cluster.New(cluster.Options{REST: a.config, Read: readByAnnotation, OnChange: func(cluster.Change) {}})
+	if err != nil {
+		return job.Capabilities{}, err
+	}
+	version, apis, err := c.Capabilities()
+	return job.Capabilities{KubeVersion: version, APIVersions: apis}, err
 }
 
 // Rules are those of a project.
