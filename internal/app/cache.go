@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 
+	"github.com/lockstep-cd/lockstep/internal/engine"
 	"github.com/lockstep-cd/lockstep/internal/rendercache"
 )
 
@@ -17,7 +18,10 @@ func (a *App) openCache(ctx context.Context) *rendercache.Store {
 	key, err := secretKey(ctx, a.client, a.opts.Namespace, cacheKeyField, rendercache.KeySize)
 	if err == nil {
 		var s *rendercache.Store
-		if s, err = rendercache.Open(rendercache.Options{Dir: filepath.Join(a.opts.DataDir, "renderings"), Key: key}); err == nil {
+		s, err = rendercache.Open(rendercache.Options{
+			Dir: filepath.Join(a.opts.DataDir, "renderings"), Key: key, Version: engine.KeptForm, Log: a.opts.Log.With("component", "rendercache"),
+		})
+		if err == nil {
 			return s
 		}
 	}

@@ -47,9 +47,8 @@ func TestKeyOfTheRenderingCache(t *testing.T) {
 	}
 	run()
 	first := p.cacheKey()
-	run()
-	if p.cacheKey() != first {
-		t.Error("a restart made another key")
+	if log := run(); p.cacheKey() != first || strings.Contains(log, "thrown away") {
+		t.Errorf("a restart made another key:\n%s", log)
 	}
 	mark, err := os.ReadFile(filepath.Join(o.DataDir, "renderings", "mark"))
 	if err != nil || strings.Contains(string(mark), first) {
@@ -58,7 +57,9 @@ func TestKeyOfTheRenderingCache(t *testing.T) {
 	if err := p.secrets().Delete(t.Context(), "lockstep-keys", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	run()
+	if log := run(); strings.Count(log, "the rendering cache is thrown away") != 1 || !strings.Contains(log, "another key") {
+		t.Errorf("that the cache went with its key is not told once:\n%s", log)
+	}
 	second := p.cacheKey()
 	if second == first {
 		t.Error("the key came back after it was gone")

@@ -12,8 +12,8 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 )
 
-// keptForm is the version of how renderings are kept. One of another form is made again.
-const keptForm = 1
+// KeptForm is the version of how renderings are kept. One of another form is made again.
+const KeptForm = 1
 
 // kept is a rendering as it lies in the cache. It holds the values of Secrets: the cache encrypts all of it.
 type kept struct {
@@ -65,7 +65,7 @@ func (c *Chain) load(r request, inputs string) *rendering {
 
 func encodeRendering(r *rendering) ([]byte, error) {
 	k := kept{
-		Form: keptForm, Tool: r.tool, Inputs: r.inputs, Resolved: r.resolved, Revisions: r.revisions, Generated: r.generated,
+		Form: KeptForm, Tool: r.tool, Inputs: r.inputs, Resolved: r.resolved, Revisions: r.revisions, Generated: r.generated,
 		Warnings: r.warnings, Types: r.types, Parts: r.parts, Digest: r.digest, Objects: make([]keptObject, len(r.objects)),
 	}
 	for i, o := range r.objects {
@@ -83,7 +83,7 @@ func decodeRendering(data []byte) (*rendering, error) {
 	if err := json.Unmarshal(data, &k); err != nil {
 		return nil, err
 	}
-	if k.Form != keptForm {
+	if k.Form != KeptForm {
 		return nil, fmt.Errorf("rendering of form %d", k.Form)
 	}
 	out := &rendering{

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,10 +32,14 @@ type Options struct {
 	Dir string
 	// Key encrypts; KeySize bytes. With another key than before, everything is thrown away.
 	Key []byte
+	// Version is that of what entries say. What another version has written is thrown away.
+	Version int
 	// MaxBytes bounds what lies on disk; what was used least lately goes. Default 1 GiB.
 	MaxBytes int64
 	// Now is the clock; default time.Now.
 	Now func() time.Time
+	// Log hears in one sentence that something was thrown away, or can not be kept; default nobody.
+	Log *slog.Logger
 }
 
 // Store keeps entries. It is safe for use by several goroutines; several for one name at a time leave one of them.
@@ -44,9 +49,14 @@ type Store struct {
 	key  []byte // of the names
 	max  int64
 	now  func() time.Time
+	log  *slog.Logger
+	// damaged is said once: a broken disk has a thousand broken files.
+	damaged sync.Once
 
 	mu      sync.Mutex
 	entries entries
+	// full tells that the last entry could not be written, which was said.
+	full bool
 }
 
 // Open makes the folder, throws away what another key has written, and looks what is there.
@@ -60,6 +70,9 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	block, err := aes.NewCipher(derive(o.Key, "content"))
 	if err != nil {
 		return nil, fmt.Errorf("rendering cache: %w", err)
@@ -68,8 +81,9 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rendering cache: %w", err)
 	}
-	s := &Store{dir: o.Dir, aead: aead, key: derive(o.Key, "names"), max: o.MaxBytes, now: o.Now}
-	if err := s.ours(hex.EncodeToString(derive(o.Key, "mark"))); err != nil {
+	s := &Store{dir: o.Dir, aead: aead, key: derive(o.Key, "names"), max: o.MaxBytes, now: o.Now, log: o.Log}
+	mark := hex.EncodeToString(derive(o.Key, "mark"))
+	if err := s.ours(mark, fmt.Sprintf("%d.%d", form, o.Version)); err != nil {
 		return nil, fmt.Errorf("rendering cache: %w", err)
 	}
 	if s.entries, err = s.read(); err != nil {
@@ -83,34 +97,6 @@ func derive(key []byte, purpose string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("lockstep rendering cache: " + purpose))
 	return mac.Sum(nil)
-}
-
-// markFile tells which key the folder belongs to.
-const markFile = "mark"
-
-// ours empties a folder that another key has written to.
-func (s *Store) ours(mark string) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	file := filepath.Join(s.dir, markFile)
-	found, err := os.ReadFile(file)
-	if err == nil && string(found) == mark {
-		return nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	names, err := os.ReadDir(s.dir)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if err := os.RemoveAll(filepath.Join(s.dir, n.Name())); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(file, []byte(mark), 0o600)
 }
 
 const (
@@ -161,6 +147,9 @@ func (s *Store) Get(owner, name string) ([]byte, bool) {
 			return data, true
 		}
 	}
+	s.damaged.Do(func() {
+		s.log.Warn("the rendering cache is damaged: each entry that can not be read is thrown away and rendered again", "error", err)
+	})
 	s.remove(file)
 	return nil, false
 }
@@ -177,7 +166,9 @@ func (s *Store) Put(owner, name string, data []byte) error {
 		s.remove(file)
 		return nil
 	}
-	if err := s.write(file, sealed); err != nil {
+	err = s.write(file, sealed)
+	s.say(err)
+	if err != nil {
 		return fmt.Errorf("rendering cache: %w", err)
 	}
 	s.mu.Lock()
@@ -185,6 +176,21 @@ func (s *Store) Put(owner, name string, data []byte) error {
 	s.mu.Unlock()
 	s.shrink()
 	return nil
+}
+
+// say tells once that nothing can be written, and once that it can be again.
+func (s *Store) say(err error) {
+	s.mu.Lock()
+	changed := s.full != (err != nil)
+	s.full = err != nil
+	s.mu.Unlock()
+	switch {
+	case !changed:
+	case err != nil:
+		s.log.Warn("the rendering cache can not be written: what is rendered now is rendered again after a restart", "error", err)
+	default:
+		s.log.Info("the rendering cache can be written again")
+	}
 }
 
 // write puts a file in place, whole or not at all. The folder may have been taken away.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -97,15 +99,58 @@ func TestNothingIsReadable(t *testing.T) {
 	}
 }
 
-func TestAnotherKeyDropsEverything(t *testing.T) {
-	dir := t.TempDir()
-	put(t, open(t, rendercache.Options{Dir: dir}), "a", "1", "x")
-	s := open(t, rendercache.Options{Dir: dir, Key: bytes.Repeat([]byte{2}, rendercache.KeySize)})
-	wants(t, s, "a", "1", "")
-	if n := len(files(t, dir)); n != 0 {
-		t.Errorf("%d files stay", n)
+// told are the lines of a log, without their time.
+func told(log *bytes.Buffer) []string {
+	var list []string
+	for line := range strings.Lines(log.String()) {
+		_, line, _ = strings.Cut(strings.TrimSpace(line), " level=")
+		list = append(list, line)
 	}
-	wants(t, open(t, rendercache.Options{Dir: dir}), "a", "1", "")
+	log.Reset()
+	return list
+}
+
+// wantsTold holds the log against one sentence with each of the texts; none stands for silence.
+func wantsTold(t *testing.T, log *bytes.Buffer, texts ...string) {
+	t.Helper()
+	list := told(log)
+	if len(texts) == 0 && len(list) > 0 || len(texts) > 0 && len(list) != 1 {
+		t.Fatalf("told: %q, want %q in one sentence", list, texts)
+	}
+	for _, text := range texts {
+		if !strings.Contains(list[0], text) {
+			t.Errorf("told %q, want %q", list[0], text)
+		}
+	}
+}
+
+// TestWhatIsForeignIsDropped: what another key or another version has written is thrown away, with one sentence that says why.
+func TestWhatIsForeignIsDropped(t *testing.T) {
+	dir, log := t.TempDir(), &bytes.Buffer{}
+	o := rendercache.Options{Dir: dir, Log: slog.New(slog.NewTextHandler(log, nil))}
+	put(t, open(t, o), "a", "1", "x")
+	wants(t, open(t, o), "a", "1", "x")
+	wantsTold(t, log)
+	change := map[string]func(){
+		"another key": func() { o.Key = bytes.Repeat([]byte{2}, rendercache.KeySize) },
+		"version 1.7": func() { o.Version = 7 },
+		"version 1.0": func() { o.Version = 0 },
+		"does not tell which key": func() {
+			write(t, filepath.Join(dir, "mark"), nil)
+		},
+	}
+	for _, why := range []string{"another key", "version 1.7", "version 1.0", "does not tell which key"} {
+		change[why]()
+		s := open(t, o)
+		wantsTold(t, log, "thrown away", why)
+		wants(t, s, "a", "1", "")
+		if n := len(files(t, dir)); n != 0 {
+			t.Errorf("%s: %d files stay", why, n)
+		}
+		put(t, s, "a", "1", "x")
+		wants(t, open(t, o), "a", "1", "x")
+		wantsTold(t, log)
+	}
 	if _, err := rendercache.Open(rendercache.Options{Dir: dir, Key: []byte("short")}); err == nil {
 		t.Error("a short key is taken")
 	}
@@ -130,8 +175,8 @@ func TestDamage(t *testing.T) {
 		"another's": func(t *testing.T, file, other string) { write(t, file, load(t, other)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			s := open(t, rendercache.Options{Dir: dir})
+			dir, log := t.TempDir(), &bytes.Buffer{}
+			s := open(t, rendercache.Options{Dir: dir, Log: slog.New(slog.NewTextHandler(log, nil))})
 			put(t, s, "a", "1", "one")
 			file := files(t, dir)[0]
 			put(t, s, "b", "1", "two")
@@ -140,6 +185,8 @@ func TestDamage(t *testing.T) {
 				other = files(t, dir)[1]
 			}
 			damage(t, file, other)
+			wants(t, s, "a", "1", "")
+			wantsTold(t, log, "damaged", "rendered again")
 			for range 2 {
 				wants(t, s, "a", "1", "")
 				wants(t, s, "b", "1", "two")
@@ -177,6 +224,29 @@ func TestFolderTakenAway(t *testing.T) {
 	wants(t, s, "a", "1", "")
 	put(t, s, "a", "1", "x")
 	wants(t, s, "a", "1", "x")
+}
+
+// TestFullDisk: what can not be written is said once, however much it is, and nothing half stays.
+func TestFullDisk(t *testing.T) {
+	dir, log := filepath.Join(t.TempDir(), "cache"), &bytes.Buffer{}
+	s := open(t, rendercache.Options{Dir: dir, Log: slog.New(slog.NewTextHandler(log, nil))})
+	put(t, s, "a", "1", "x")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, []byte("a file where the folder was"))
+	for range 3 {
+		if err := s.Put("a", "2", []byte("y")); err == nil {
+			t.Fatal("written to where nothing can be written")
+		}
+	}
+	wantsTold(t, log, "can not be written")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "a", "2", "y")
+	wantsTold(t, log, "can be written again")
+	wants(t, s, "a", "2", "y")
 }
 
 func noise() string {
