@@ -209,8 +209,12 @@ spec:
     metadata: {labels: {app: web, version: "%d"}}
     spec: {containers: [{name: c, image: registry.k8s.io/pause:3.9}]}
 `, version),
-		"waves/last.yaml":   text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: last, annotations: {argocd.argoproj.io/sync-wave: \"2\"}}\ndata: {version: \"%d\"}\n", version),
-		"plain/a.yaml":      text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {version: \"%d\"}\n", version),
+		"waves/last.yaml":  text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: last, annotations: {argocd.argoproj.io/sync-wave: \"2\"}}\ndata: {version: \"%d\"}\n", version),
+		"plain/a.yaml":     text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {version: \"%d\"}\n", version),
+		"chart/Chart.yaml": "apiVersion: v2\nname: chart\nversion: 0.1.0\n",
+		// It takes a while to render.
+		"chart/templates/a.yaml": text("{{ $n := 0 }}{{ range until 300000 }}{{ $n = add $n 1 }}{{ end }}"+
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: chart}\ndata: {version: \"%d\", n: {{ $n | quote }}}\n", version),
 		"plain/steady.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: steady}\ndata: {k: v}\n",
 	}
 }

@@ -37,6 +37,7 @@ func TestFaults(t *testing.T) {
 	b := newBed(t, env.NewCluster(t))
 	b.app("waves")
 	b.app("plain")
+	b.app("chart")
 	b.converged(b.head())
 	for _, group := range [][]fault{clusterFaults(), gitFaults(), ownFaults()} {
 		for _, f := range group {
@@ -262,6 +263,9 @@ func ownFaults() []fault {
 			b.must(os.RemoveAll(b.data()))
 			return func() {}
 		}, hookMade},
+		{"workers killed", killWorkers, nil},
+		{"disk full", diskFull, nil},
+		{"clock jumps over a pause", frozenProcess, hookMade},
 		{"lease lost", loseLease, hookMade},
 		{"a second process on the same data", secondOnData, hookMade},
 		{"a second process stands by", standby, hookMade},
