@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"maps"
 	"math"
@@ -13,7 +12,6 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/git"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/resolve"
-	"github.com/lockstep-cd/lockstep/internal/tree"
 )
 
 // moves is what a look at a repository has found to be different for the applications that follow it.
@@ -93,9 +91,6 @@ func (e *repo) located() located {
 	return e.source
 }
 
-// errSubmodules says that a move changes what lies in submodules, which the difference of two commits does not list.
-var errSubmodules = errors.New("submodules differ")
-
 // stepTime bounds the look at what a move changes.
 const stepTime = time.Minute
 
@@ -114,9 +109,6 @@ func (r *repos) step(ctx context.Context, e *repo, m move) (step, error) {
 		return step{}, r.sources.noted(l, err)
 	}
 	changes, err := r.sources.Git.Changes(ctx, repo, m.from, full)
-	if err == nil && slices.ContainsFunc(changes, func(c tree.Change) bool { return c.Submodule }) {
-		err = errSubmodules
-	}
 	return step{repo: e.key, from: m.from, to: m.to.Commit, full: full, changes: changes}, err
 }
 

@@ -228,8 +228,11 @@ type step struct {
 }
 
 // advance takes in a step for those of apps whose rendering is known at its start, and returns the others and those that
-// read what has changed.
+// read what has changed. What lies in a submodule that moves is not listed, so that such a step concerns everybody.
 func (r *readers) advance(s step, apps []string) (concerned []string) {
+	if slices.ContainsFunc(s.changes, func(c tree.Change) bool { return c.Submodule }) {
+		return apps
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	index := r.byRepo[s.repo]
