@@ -27,6 +27,13 @@ func OfApplication(app *v1alpha1.Application, in Input) []Cause {
 	return distinct(found)
 }
 
+// OfHealth finds what explains most of why an application is not well: the deepest cause below one of its objects. What the
+// application's own health says is left out, so that the answer can be written there. in is as for OfApplication.
+func OfHealth(app *v1alpha1.Application, in Input) (Cause, bool) {
+	in.Root = Object{Fields: applicationNode(app).fields, Health: v1alpha1.HealthStatus{Status: app.Status.Health.Status}}
+	return Of(in)
+}
+
 // subject is an application that is asked about.
 type subject struct {
 	*node

@@ -112,8 +112,9 @@ func TestExplainWhatTheClusterShows(t *testing.T) {
 				app.Status.Health.Status = v1alpha1.HealthProgressing
 				app.Status.Resources = []v1alpha1.ResourceStatus{{
 					Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: here.Replace("NS"), Name: first.GetName(),
-					Status: v1alpha1.SyncSynced, Health: &v1alpha1.HealthStatus{Status: v1alpha1.HealthProgressing},
+					Status: v1alpha1.SyncSynced,
 				}}
+				app.Status.ResourceHealthSource = v1alpha1.ResourceHealthAppTree // as the engine writes it
 			})
 			c.explained(t, b.reason, here.Replace(b.sentence))
 		})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/internal/apply"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
+	"github.com/lockstep-cd/lockstep/internal/evidence"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/record"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
@@ -57,6 +58,9 @@ type Options struct {
 	// SettleAfter is how long the controllers of objects that do not report what they have seen are given to do so, before
 	// the next wave; default 2 seconds (DESIGN.md §2.5).
 	SettleAfter time.Duration
+	// ExplainAfter is how long an application is Progressing before it is looked for why; in any other state that is not well it
+	// takes a tenth of it. 10 s if 0.
+	ExplainAfter time.Duration
 	// Metrics count what happens; see NewMetrics.
 	Metrics *Metrics
 	// Log takes what operators should know.
@@ -85,6 +89,7 @@ type Engine struct {
 	hooksSeen    hooksSeen
 	// served is what the cluster's capabilities were when they were looked at last.
 	served atomic.Pointer[job.Capabilities]
+	whys   *whys
 	// closely are the keys of objects whose content is followed, see read.
 	closely sync.Map
 	// deaf holds the inputs that wake nobody; only tests put some in.
@@ -113,6 +118,9 @@ func New(o Options) (*Engine, error) {
 	}
 	if o.SettleAfter == 0 {
 		o.SettleAfter = 2 * time.Second
+	}
+	if o.ExplainAfter == 0 {
+		o.ExplainAfter = 10 * time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -144,6 +152,14 @@ func New(o Options) (*Engine, error) {
 	if e.sealer, err = newSealer(); err != nil {
 		return nil, err
 	}
+	finder, err := evidence.New(o.REST)
+	if err != nil {
+		return nil, err
+	}
+	e.whys = &whys{
+		gather: finder.Of, after: o.ExplainAfter, log: o.Log, queue: queue.New(), known: map[string]*why{},
+		wake: func(key string) { e.queue.Add(key, queue.Housekeeping) },
+	}
 	e.auditor, err = newAuditor(e)
 	return e, err
 }
@@ -166,6 +182,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.wg.Go(func() { e.repos.run(ctx) })
 	e.wg.Go(func() { e.housekeep(ctx) })
 	e.wg.Go(func() { e.auditor.run(ctx) })
+	e.wg.Go(func() { e.whys.run(ctx) })
 	for range e.opts.Workers {
 		e.wg.Go(func() { e.work(ctx) })
 	}
@@ -178,6 +195,7 @@ func (e *Engine) Stop() {
 		return
 	}
 	e.queue.Close()
+	e.whys.queue.Close()
 	e.cancel()
 	e.wg.Wait()
 	e.cluster.Stop()

@@ -33,6 +33,7 @@ const (
 func (e *Engine) report(ctx context.Context, st *state, l *look, out outcome) error {
 	now := metav1.NewTime(e.opts.Now().Truncate(time.Second))
 	status := e.assess(l, out, now)
+	status.Health.Message = e.whys.tell(st.key, l.unwell(status), l.app.Status.Health)
 	asked := l.app.Annotations[RefreshAnnotation] != ""
 	if !asked && !out.taken && e.revisionOnly(l.app.Status, status) && e.postpone(st) {
 		return nil

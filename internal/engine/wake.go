@@ -27,6 +27,7 @@ func (e *Engine) onApplication(key string, old, now *v1alpha1.Application) {
 	e.wakeDependents(old, now)
 	switch {
 	case now == nil:
+		e.whys.forget(key)
 		e.rouse(InputApplication, key, queue.People)
 	case old == nil:
 		e.doubts.arrived(key)

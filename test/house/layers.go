@@ -24,7 +24,7 @@ func layers() []layer {
 		{name: "inputs and rules", siblings: true, roots: []string{
 			"internal/project", "internal/settings", "internal/secret", "internal/param", "internal/auth", "internal/store",
 			"internal/webhook", "internal/metrics", "internal/event", "internal/repository",
-			"internal/record", "internal/rendercache", "internal/spec",
+			"internal/record", "internal/rendercache", "internal/spec", "internal/evidence",
 		}},
 		{name: "links", roots: []string{
 			"internal/git", "internal/chart", "internal/resolve", "internal/render", "internal/cluster", "internal/compare",
@@ -99,6 +99,7 @@ func arrows() []arrow {
 				"internal/apply",         // writes what applications declare
 				"internal/install",       // writes our own CRDs and the default project
 				"internal/cluster",       // watches and reads
+				"internal/evidence",      // reads what explains
 				"internal/engine",        // writes status and Events of the applications themselves
 				"internal/lease",         // holds the Lease
 				"internal/app",           // makes the clients and hands them out

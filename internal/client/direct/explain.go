@@ -10,8 +10,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/lockstep-cd/lockstep/internal/cause"
 	"github.com/lockstep-cd/lockstep/internal/client"
+	"github.com/lockstep-cd/lockstep/internal/evidence"
 )
+
+// Explain implements client.Explainer. The caller's rights are what it reads with.
+func (c *Client) Explain(ctx context.Context, ref client.Ref) (client.Explanation, error) {
+	app, err := c.Get(ctx, ref)
+	if err != nil {
+		return client.Explanation{}, err
+	}
+	finder, err := evidence.New(c.config)
+	if err != nil {
+		return client.Explanation{}, err
+	}
+	found, err := finder.Of(ctx, app)
+	if err != nil {
+		return client.Explanation{}, c.explain(err, "application "+ref.String())
+	}
+	found.Input.LastLine = func(namespace, pod, container string) string { return finder.LastLine(ctx, namespace, pod, container) }
+	return client.Explanation{App: app, Causes: cause.OfApplication(app, found.Input), Unread: found.Unread}, nil
+}
 
 // explain gives an error of the API server or of the way to it the kind that callers know, and names the object.
 func (c *Client) explain(err error, object string) error {

@@ -1,4 +1,6 @@
-package direct
+// Package evidence owns what an explanation is found in: it reads the objects of an application that are not well, what
+// controllers made for them, what stands around them and their recent events, within bounds, and writes nothing.
+package evidence
 
 import (
 	"context"
@@ -6,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,86 +27,31 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/cause"
-	"github.com/lockstep-cd/lockstep/internal/client"
 	"github.com/lockstep-cd/lockstep/internal/field"
 	"github.com/lockstep-cd/lockstep/internal/health"
 )
 
 // Bounds of what one explanation reads. What is not well beyond them is rarely another cause.
 const (
-	mostObjects = 50
-	mostListed  = 5_000
-	mostLine    = 1 << 10 // bytes of a log
+	mostObjects  = 50
+	mostSuspects = 500
+	mostListed   = 5_000
+	mostLine     = 1 << 10 // bytes of a log
+	page         = 500
 )
 
-// Explain implements client.Explainer. The caller's rights are what it reads with.
-func (c *Client) Explain(ctx context.Context, ref client.Ref) (client.Explanation, error) {
-	app, err := c.Get(ctx, ref)
-	if err != nil {
-		return client.Explanation{}, err
-	}
-	e, err := newEvidence(c.config)
-	if err != nil {
-		return client.Explanation{}, err
-	}
-	for _, r := range suspects(app) {
-		if err := e.object(ctx, r.gvk, r.namespace, r.name); err != nil {
-			return client.Explanation{}, c.explain(err, r.gvk.Kind+" "+r.namespace+"/"+r.name)
-		}
-	}
-	if err := e.surround(ctx); err != nil {
-		return client.Explanation{}, c.explain(err, "application "+ref.String())
-	}
-	in := cause.Input{Subtree: e.found, Events: e.events, LastLine: func(namespace, pod, container string) string {
-		return e.lastLine(ctx, namespace, pod, container)
-	}}
-	return client.Explanation{App: app, Causes: cause.OfApplication(app, in), Unread: e.unread}, ctx.Err()
-}
-
-// suspect is an object that may explain something.
-type suspect struct {
-	gvk             schema.GroupVersionKind
-	namespace, name string
-}
-
-// suspects are the objects of an application that are not well, and the hooks that failed.
-func suspects(app *v1alpha1.Application) []suspect {
-	var out []suspect
-	add := func(group, version, kind, namespace, name string) {
-		s := suspect{schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, namespace, name}
-		if len(out) < mostObjects && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	if op := app.Status.OperationState; op != nil && op.SyncResult != nil {
-		for _, r := range op.SyncResult.Resources {
-			if r.HookType != "" && r.HookPhase != v1alpha1.OperationSucceeded {
-				add(r.Group, r.Version, r.Kind, r.Namespace, r.Name)
-			}
-		}
-	}
-	for i := range app.Status.Resources {
-		r := &app.Status.Resources[i]
-		if r.RequiresPruning || r.Health != nil && r.Health.Status != v1alpha1.HealthHealthy && r.Health.Status != v1alpha1.HealthSuspended {
-			add(r.Group, r.Version, r.Kind, r.Namespace, r.Name)
-		}
-	}
-	return out
-}
-
-// evidence gathers what a cause is found in.
-type evidence struct {
+// Finder reads what explains the state of applications. It may be used by several goroutines.
+type Finder struct {
 	dyn    dynamic.Interface
-	mapper meta.RESTMapper
 	core   kubernetes.Interface
-	found  []cause.Object
-	uids   map[string]bool
-	lists  map[string]bool // what was listed, by resource and namespace
-	events []field.Map
-	unread []string
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+
+	mu    sync.Mutex
+	known time.Time // when the mapper asked the cluster for its kinds
 }
 
-func newEvidence(config *rest.Config) (*evidence, error) {
+// New makes a finder that reads with the rights of config.
+func New(config *rest.Config) (*Finder, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server has fair limits of its own
 	dyn, err := dynamic.NewForConfig(config)
@@ -117,21 +66,113 @@ func newEvidence(config *rest.Config) (*evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &evidence{
-		dyn: dyn, core: core, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc)),
-		uids: map[string]bool{}, lists: map[string]bool{},
-	}, nil
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))
+	return &Finder{dyn: dyn, core: core, mapper: mapper, known: time.Now()}, nil
+}
+
+// Found is what was read for one application.
+type Found struct {
+	// Input is what a cause is found in; it has no LastLine, see Finder.LastLine.
+	Input cause.Input
+	// Unread says what could not be read, or was too much.
+	Unread []string
+}
+
+// Of reads the objects of an application that are not well, what belongs to them and their recent events. Objects whose
+// health the status does not hold are looked at while the application as a whole is not well. What may not be read is left
+// out and named; any other error of the API server is returned.
+func (f *Finder) Of(ctx context.Context, app *v1alpha1.Application) (Found, error) {
+	f.refresh()
+	e := &evidence{Finder: f, uids: map[string]bool{}, lists: map[string]bool{}}
+	all := suspects(app)
+	if len(all) > mostSuspects {
+		e.unread = append(e.unread, fmt.Sprintf("there are %d objects, of which %d were looked at", len(all), mostSuspects))
+		all = all[:mostSuspects]
+	}
+	for _, s := range all {
+		if len(e.found) >= mostObjects {
+			break
+		}
+		if err := e.object(ctx, s); err != nil {
+			return Found{}, fmt.Errorf("%s %s/%s: %w", s.gvk.Kind, s.namespace, s.name, err)
+		}
+	}
+	if err := e.surround(ctx); err != nil {
+		return Found{}, err
+	}
+	return Found{Input: cause.Input{Subtree: e.found, Events: e.events}, Unread: e.unread}, ctx.Err()
+}
+
+// refresh makes the mapper ask again from time to time: kinds come and go.
+func (f *Finder) refresh() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.known) > time.Minute {
+		f.mapper.Reset()
+		f.known = time.Now()
+	}
+}
+
+// suspect is an object that may explain something.
+type suspect struct {
+	gvk             schema.GroupVersionKind
+	namespace, name string
+	// unjudged tells that its health is to be found out first.
+	unjudged bool
+}
+
+// suspects are the hooks of an application that failed, its objects that are not well, and those of which nobody knows.
+func suspects(app *v1alpha1.Application) []suspect {
+	var out, unjudged []suspect
+	if op := app.Status.OperationState; op != nil && op.SyncResult != nil {
+		for _, r := range op.SyncResult.Resources {
+			if r.HookType != "" && r.HookPhase != v1alpha1.OperationSucceeded {
+				out = append(out, suspect{gvk: schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}, namespace: r.Namespace, name: r.Name})
+			}
+		}
+	}
+	for i := range app.Status.Resources {
+		r := &app.Status.Resources[i]
+		s := suspect{gvk: schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}, namespace: r.Namespace, name: r.Name}
+		switch {
+		case r.RequiresPruning, r.Health != nil && !well(r.Health.Status):
+			out = append(out, s)
+		case r.Health == nil && app.Status.ResourceHealthSource != "" && !well(app.Status.Health.Status):
+			s.unjudged = true
+			unjudged = append(unjudged, s)
+		}
+	}
+	return append(out, unjudged...)
+}
+
+func well(h v1alpha1.HealthStatusCode) bool {
+	return h == v1alpha1.HealthHealthy || h == v1alpha1.HealthSuspended || h == ""
+}
+
+// evidence gathers what a cause is found in, for one application.
+type evidence struct {
+	*Finder
+	found  []cause.Object
+	uids   map[string]bool
+	lists  map[string]bool // what was listed, by resource and namespace
+	events []field.Map
+	unread []string
 }
 
 // object reads one object, and what its kind makes.
-func (e *evidence) object(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) error {
-	api, err := e.api(gvk, namespace)
+func (e *evidence) object(ctx context.Context, s suspect) error {
+	api, err := e.api(s.gvk, s.namespace)
 	if err != nil || api == nil {
 		return err
 	}
-	u, err := api.Get(ctx, name, metav1.GetOptions{})
+	u, err := api.Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {
-		return e.passOver(err, gvk.Kind+" "+namespace+"/"+name)
+		return e.passOver(err, s.gvk.Kind+" "+s.namespace+"/"+s.name)
+	}
+	if s.unjudged {
+		if h, has := (health.Rules{}).Of(ctx, u); !has || well(h.Status) {
+			return nil
+		}
 	}
 	return e.add(ctx, u)
 }
@@ -268,14 +309,14 @@ func (e *evidence) surround(ctx context.Context) error {
 		}
 		for _, v := range o.Fields.List("spec", "volumes") {
 			if name := v.Text("persistentVolumeClaim", "claimName"); name != "" {
-				if err := e.object(ctx, schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, namespace, name); err != nil {
+				if err := e.object(ctx, suspect{gvk: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, namespace: namespace, name: name}); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	for namespace := range namespaces {
-		if err := e.object(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", namespace); err != nil {
+		if err := e.object(ctx, suspect{gvk: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, name: namespace}); err != nil {
 			return err
 		}
 		err := e.each(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Event"}, namespace, func(u *unstructured.Unstructured) error {
@@ -289,12 +330,12 @@ func (e *evidence) surround(ctx context.Context) error {
 	return nil
 }
 
-// lastLine is the last line that a container wrote before it stopped, empty where it can not be read: the cause is told
+// LastLine is the last line that a container wrote before it stopped, empty where it can not be read: the cause is told
 // without it then.
-func (e *evidence) lastLine(ctx context.Context, namespace, pod, container string) string {
+func (f *Finder) LastLine(ctx context.Context, namespace, pod, container string) string {
 	for _, previous := range []bool{true, false} {
 		one, most := int64(1), int64(mostLine)
-		stream, err := e.core.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{
+		stream, err := f.core.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{
 			Container: container, Previous: previous, TailLines: &one, LimitBytes: &most,
 		}).Stream(ctx)
 		if err != nil {
