@@ -260,7 +260,8 @@ func (b *bed) complained(text string) {
 func ownFaults() []fault {
 	return []fault{
 		{"data directory deleted", func(b *bed) func() {
-			b.must(os.RemoveAll(b.data()))
+			// What is written meanwhile keeps a folder from being removed.
+			b.until("the data directory is gone", func(context.Context) error { return os.RemoveAll(b.data()) })
 			return func() {}
 		}, hookMade},
 		{"workers killed", killWorkers, nil},

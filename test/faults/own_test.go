@@ -45,23 +45,24 @@ func killWorkers(b *bed) func() {
 	}
 }
 
-// workersOf are the processes that render for parent.
+// workersOf are the processes that render for parent. Only its own children are looked at, so that none renders to its end
+// unseen on a busy machine.
 func workersOf(parent int) []int {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent)) // the pattern is right
 	var list []int
 	for _, file := range files {
-		line, err := os.ReadFile(file)
-		if err != nil || !strings.HasSuffix(strings.TrimSuffix(string(line), "\x00"), "\x00"+worker.Role) {
-			continue
+		children, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
 		}
-		dir := filepath.Dir(file)
-		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		if fields := strings.Fields(rest); err != nil || len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
-			list = append(list, pid)
+		for _, child := range strings.Fields(string(children)) {
+			line, err := os.ReadFile(filepath.Join("/proc", child, "cmdline"))
+			if err != nil || !strings.HasSuffix(strings.TrimSuffix(string(line), "\x00"), "\x00"+worker.Role) {
+				continue
+			}
+			if pid, err := strconv.Atoi(child); err == nil {
+				list = append(list, pid)
+			}
 		}
 	}
 	return list
