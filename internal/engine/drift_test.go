@@ -40,6 +40,7 @@ spec:
 	w.settled("c014", "")
 	w.quiet("c014")
 	w.patchApp("c014", `{"spec":{"syncPolicy":null}}`)
+	w.refresh("c014", "normal") // else the commit may be met by automated sync that is still on
 	w.commit(r, map[string]string{"app/q.yaml": set("1001m")})
 	w.until("a real change seen", func() (string, bool) {
 		s := w.get("c014").Status.Sync.Status

@@ -191,7 +191,7 @@ func TestHealsSurviveARestart(t *testing.T) {
 			n := app.Status.OperationState.Operation.Sync.SelfHealAttemptsCount
 			return fmt.Sprint(n, operation(app), data), n == times && data["k"] == "1" && app.Status.Sync.Status == v1alpha1.SyncSynced
 		})
-		return time.Now()
+		return w.get("h").Status.OperationState.FinishedAt.Time
 	}
 	w.edit("a", "x")
 	healed(1)
@@ -202,13 +202,12 @@ func TestHealsSurviveARestart(t *testing.T) {
 		w.restart(true, nil)
 		w.refresh("h", "normal")
 	}
-	if data, _ := w.configMap("a"); data["k"] != "x" {
-		t.Error("put back at once by the next process")
-	}
-	if pause := healed(3).Sub(second); pause < 5*time.Second {
-		t.Errorf("put back for the third time after %s, want 6 s", pause)
-	}
+	healed(3)
 	app := w.get("h")
+	// By the operations' own clock, in whole seconds: on a busy machine the restarts alone may take longer than the pause.
+	if pause := app.Status.OperationState.StartedAt.Sub(second); pause < 5*time.Second {
+		t.Errorf("put back for the third time after %s, want 6 s, whatever process does it", pause)
+	}
 	w.refresh("h", "hard")
 	if now := w.get("h").Status.OperationState; !now.StartedAt.Equal(&app.Status.OperationState.StartedAt) {
 		t.Error("an operation began without a reason")
