@@ -114,7 +114,7 @@ func word(err error, none string) string {
 // sources compares what the target revisions lead to, and whether they can be read at all.
 func (c *comparison) sources() {
 	for _, s := range effective(c.fresh.app.Spec) {
-		if at, err, missed := c.auditor.engine.repos.missedCredentials(located{s, projectOf(c.fresh.app)}); missed {
+		if at, missed, err := c.auditor.engine.repos.missedCredentials(located{s, projectOf(c.fresh.app)}); missed {
 			c.tell(InputSecret, s.RepoURL, "since "+at.UTC().Format(time.RFC3339)+" that it can't be read: "+oneLine(err.Error()), "credentials that changed since, and no new look")
 			return
 		}
@@ -143,16 +143,16 @@ func (c *comparison) sources() {
 
 // missedCredentials tells that the last look at the source failed, that credentials changed since, and that no new look was
 // made or asked for.
-func (r *repos) missedCredentials(s located) (at time.Time, failure error, missed bool) {
+func (r *repos) missedCredentials(s located) (at time.Time, missed bool, failure error) {
 	r.mu.Lock()
 	e, changed := r.byKey[r.sources.key(s)], r.credentials
 	r.mu.Unlock()
 	if e == nil {
-		return at, nil, false
+		return at, false, nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.at, e.err, e.err != nil && !e.asked && !e.at.IsZero() && e.at.Before(changed)
+	return e.at, e.err != nil && !e.asked && !e.at.IsZero() && e.at.Before(changed), e.err
 }
 
 // rendering compares the manifests, and finds what was read that is different now.

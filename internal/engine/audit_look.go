@@ -256,7 +256,8 @@ func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, 
 	}
 	found, live, err := e.consult(ctx, app, d, question{exists: true, applied: pair.Desired == d.hash, ignore: ignore})
 	if err != nil {
-		return it, it.refused(ctx, err)
+		err = it.refused(ctx, err)
+		return it, err
 	}
 	if live == nil {
 		it.exists = false

@@ -103,7 +103,9 @@ func (e *Engine) deleteStep(ctx context.Context, st *state, l *look, step plan.S
 // deletionFailed ends the attempt; all removes the hooks that are still running, too.
 func (e *Engine) deletionFailed(ctx context.Context, st *state, l *look, why string, all bool) (pause, error) {
 	message := why + "; the hook runs again when Git declares something else, or when the annotation " + RefreshAnnotation + " is set"
-	e.cleanHooks(ctx, st, l, plan.HookFailed, all)
+	if err := e.cleanHooks(ctx, st, l, plan.HookFailed, all); err != nil {
+		return pause{}, err // it ends with the next look
+	}
 	state := st.running.state(l, v1alpha1.OperationFailed, message)
 	st.running = nil // the next attempt is taken up from what is written down
 	return pause{state: state}, &waitsForPerson{message}

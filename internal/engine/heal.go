@@ -31,7 +31,7 @@ type heal struct {
 func (h heal) pause() time.Duration {
 	wait := healFirst
 	for range h.count - 1 {
-		if wait = wait * healFactor; wait >= healMax {
+		if wait *= healFactor; wait >= healMax {
 			return healMax
 		}
 	}

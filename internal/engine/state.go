@@ -60,13 +60,13 @@ type state struct {
 
 // dueAt is when a compared revision that changed alone is written: as it was settled before, or after the time that turn
 // answers.
-func (s *state) dueAt(now time.Time, turn func() time.Duration) time.Time {
-	if due := s.revisionDue.Load(); due != 0 {
+func (st *state) dueAt(now time.Time, turn func() time.Duration) time.Time {
+	if due := st.revisionDue.Load(); due != 0 {
 		return time.Unix(0, due)
 	}
 	due := now.Add(turn())
-	if !s.revisionDue.CompareAndSwap(0, due.UnixNano()) {
-		return time.Unix(0, s.revisionDue.Load())
+	if !st.revisionDue.CompareAndSwap(0, due.UnixNano()) {
+		return time.Unix(0, st.revisionDue.Load())
 	}
 	return due
 }

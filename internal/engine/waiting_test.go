@@ -2,16 +2,12 @@ package engine_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/engine"
@@ -72,32 +68,4 @@ func TestWaitNote(t *testing.T) {
 	r := w.repo("s", map[string]string{"app/web.yaml": deployment("web", neverReady, 1), "app/late.yaml": late("1")})
 	w.app("s", v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: "app"})
 	w.stands("s", "waiting for", "under way since "+time.Now().UTC().Format("2006-"))
-}
-
-// follow collects what note makes of each event of a resource; the function it gives tells what was collected so far.
-func (w *world) follow(apiVersion, plural string, note func(watch.Event, *unstructured.Unstructured) string) func() []string {
-	w.t.Helper()
-	events, err := w.resource(apiVersion, plural).Watch(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var seen []string
-	go func() {
-		for ev := range events.ResultChan() {
-			if u, ok := ev.Object.(*unstructured.Unstructured); ok {
-				if text := note(ev, u); text != "" {
-					mu.Lock()
-					seen = append(seen, text)
-					mu.Unlock()
-				}
-			}
-		}
-	}()
-	w.t.Cleanup(events.Stop)
-	return func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(seen)
-	}
 }
