@@ -59,16 +59,35 @@ func (b *bed) suffer(f fault) {
 		commit = b.push()
 	} else {
 		commit = b.push()
-		ctx, cancel := context.WithTimeout(b.t.Context(), patience)
-		defer cancel()
-		if _, err := b.seen.wait(ctx, mark, f.after); err != nil {
-			b.t.Fatal(err)
-		}
+		b.happens(mark, f.after)
 		mend = f.strike(b)
 	}
 	mend()
 	b.converged(commit)
 	b.judge(mark)
+}
+
+// happens waits for what a fault follows. A process that has ended by itself, since it could not renew its lease on a busy
+// machine, is started again, as in converged.
+func (b *bed) happens(mark int, after func(int, happening) bool) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	seen := make(chan error, 1)
+	go func() {
+		_, err := b.seen.wait(ctx, mark, after)
+		seen <- err
+	}()
+	for {
+		select {
+		case err := <-seen:
+			b.must(err)
+			return
+		case <-b.lockstep.Exited():
+			b.t.Logf("started again: %v", b.lockstep.Ended())
+			b.start()
+		}
+	}
 }
 
 func (b *bed) head() string {
