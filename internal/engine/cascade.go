@@ -86,11 +86,8 @@ func (e *Engine) inventory(ctx context.Context, st *state, app *v1alpha1.Applica
 			set.kinds = l.set.kinds
 		}
 	}
-	for _, gk := range kindsInUse(app, set) {
-		// Of a kind that is not served there is nothing to delete.
-		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrNotWatchable) {
-			return nil, err
-		}
+	if err := e.watched(ctx, kindsInUse(app, set)); err != nil {
+		return nil, err
 	}
 	l := &look{app: app, rules: rules, set: set, prune: true}
 	l.extras, l.unproven = e.extras(st, app, set)

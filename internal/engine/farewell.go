@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
@@ -212,7 +213,7 @@ func deletionDigest(r *running) string {
 func (e *Engine) departure(ctx context.Context, st *state, app *v1alpha1.Application, fixed []string) (*look, error) {
 	if l := st.leaving; l != nil && fixed != nil && slices.Equal(l.rendering.revisions, fixed) && sameJSON(l.app.Spec, app.Spec) {
 		l.app = app
-		return l, e.watched(ctx, l.set)
+		return l, e.watched(ctx, l.set.kinds)
 	}
 	rules, err := e.ground(app)
 	if err != nil {
@@ -242,12 +243,12 @@ func (e *Engine) departure(ctx context.Context, st *state, app *v1alpha1.Applica
 		return nil, err
 	}
 	st.leaving = &look{app: app, rules: rules, rendering: rendered, set: set}
-	return st.leaving, e.watched(ctx, set)
+	return st.leaving, e.watched(ctx, set.kinds)
 }
 
-// watched makes sure that the kinds of a set are watched; kinds that are not served are said where they are used.
-func (e *Engine) watched(ctx context.Context, set *desiredSet) error {
-	for _, gk := range set.kinds {
+// watched makes sure that kinds are watched. Of one that is not served nothing can be there; where it is declared it is said.
+func (e *Engine) watched(ctx context.Context, kinds []schema.GroupKind) error {
+	for _, gk := range kinds {
 		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrNotWatchable) {
 			return err
 		}

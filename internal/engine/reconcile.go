@@ -226,11 +226,9 @@ func (e *Engine) compareTo(ctx context.Context, st *state, l *look, keep bool) {
 	l.set = set
 	l.warnings = append(append(l.warnings, set.warnings...), unsupported(l.app, set)...)
 	l.warnings = append(l.warnings, e.leftOut(l.app, set)...)
-	for _, gk := range kindsInUse(l.app, set) {
-		if err := e.cluster.Watch(ctx, gk); err != nil && !errors.Is(err, cluster.ErrNoKind) && !errors.Is(err, cluster.ErrNotWatchable) {
-			l.failed = cmp.Or(l.failed, err)
-			return
-		}
+	if err := e.watched(ctx, kindsInUse(l.app, set)); err != nil {
+		l.failed = cmp.Or(l.failed, err)
+		return
 	}
 	items, err := e.judge(ctx, st, l.app, set, !automated(l.app).Enabled)
 	if err != nil {
