@@ -12,9 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/git"
-	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 	"github.com/lockstep-cd/lockstep/internal/resolve"
@@ -250,55 +248,4 @@ func (f *finder) render(ctx context.Context, c *Chain, app *v1alpha1.Application
 		return nil, err
 	}
 	return c.render(ctx, r, old)
-}
-
-// declaredChanges compares two renderings, object by object. The values of Secrets are left out.
-func declaredChanges(before, after *rendering) []Difference {
-	old, now := declared(before), declared(after)
-	var list []Difference
-	for i := range now {
-		o := &now[i]
-		d := Difference{Key: o.key, Origin: o.Origin, Verdict: compare.Missing}
-		at := slices.IndexFunc(old, func(x desired) bool { return x.key == o.key })
-		if at < 0 {
-			_, d.Next = presentable(nil, o.Unstructured)
-			list = append(list, d)
-			continue
-		}
-		from := without(old[at].Unstructured, old[at].generated)
-		to := without(o.Unstructured, append(slices.Clip(o.generated), old[at].generated...))
-		from = without(from, o.generated)
-		for _, p := range job.Differing(from.Object, to.Object) {
-			d.Paths = append(d.Paths, p.String())
-		}
-		if len(d.Paths) == 0 {
-			continue
-		}
-		d.Verdict = compare.Different
-		d.Live, d.Next = presentable(from, to)
-		list = append(list, d)
-	}
-	for _, o := range old {
-		if !slices.ContainsFunc(now, func(x desired) bool { return x.key == o.key }) {
-			d := Difference{Key: o.key, Origin: o.Origin, Verdict: compare.Different, Extra: true}
-			d.Live, _ = presentable(o.Unstructured, nil)
-			list = append(list, d)
-		}
-	}
-	return list
-}
-
-// declared are the objects of a rendering by key, the last of several. Which kinds know no namespace is not asked: objects
-// that name none have none here.
-func declared(r *rendering) []desired {
-	var list []desired
-	for i, o := range r.objects {
-		d := desired{Object: o, key: manifest.KeyOf(o.Unstructured), generated: r.generated[i]}
-		if at := slices.IndexFunc(list, func(x desired) bool { return x.key == d.key }); at >= 0 {
-			list[at] = d
-			continue
-		}
-		list = append(list, d)
-	}
-	return list
 }
