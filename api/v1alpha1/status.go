@@ -83,6 +83,9 @@ const (
 	HealthUnknown     HealthStatusCode = "Unknown"
 )
 
+// Well tells that nothing is to be waited for, and nothing to be explained: Healthy or Suspended.
+func (c HealthStatusCode) Well() bool { return c == HealthHealthy || c == HealthSuspended }
+
 // AppHealthStatus is the health of an application.
 type AppHealthStatus struct {
 	Status             HealthStatusCode `json:"status,omitempty"`

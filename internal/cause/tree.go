@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/field"
 	"github.com/lockstep-cd/lockstep/internal/steady"
 )
@@ -127,11 +126,7 @@ func (t *tree) find(kind, namespace, name string) *node {
 
 // well tells whether there is nothing to explain at a node or below it.
 func (n *node) well() bool {
-	switch n.object.Health.Status {
-	case v1alpha1.HealthHealthy, v1alpha1.HealthSuspended:
-		return n.fields.Text("metadata", "deletionTimestamp") == ""
-	}
-	return false
+	return n.object.Health.Status.Well() && n.fields.Text("metadata", "deletionTimestamp") == ""
 }
 
 // generated tells whether the name of an object was made by a controller.

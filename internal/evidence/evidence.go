@@ -33,8 +33,8 @@ import (
 
 // Bounds of what one explanation reads. What is not well beyond them is rarely another cause.
 const (
-	mostObjects  = 50
 	mostSuspects = 500
+	mostUnwell   = 50 // of them, with what controllers made for them
 	mostListed   = 5_000
 	mostLine     = 1 << 10 // bytes of a log
 	page         = 500
@@ -84,17 +84,18 @@ type Found struct {
 func (f *Finder) Of(ctx context.Context, app *v1alpha1.Application) (Found, error) {
 	f.refresh()
 	e := &evidence{Finder: f, uids: map[string]bool{}, lists: map[string]bool{}}
-	all := suspects(app)
-	if len(all) > mostSuspects {
-		e.unread = append(e.unread, fmt.Sprintf("there are %d objects, of which %d were looked at", len(all), mostSuspects))
-		all = all[:mostSuspects]
-	}
-	for _, s := range all {
-		if len(e.found) >= mostObjects {
+	all, unwell := suspects(app), 0
+	for i, s := range all {
+		if i == mostSuspects || unwell == mostUnwell {
+			e.unread = append(e.unread, fmt.Sprintf("%d of the application's objects: more than are looked at", len(all)-i))
 			break
 		}
+		before := len(e.found)
 		if err := e.object(ctx, s); err != nil {
 			return Found{}, fmt.Errorf("%s %s/%s: %w", s.gvk.Kind, s.namespace, s.name, err)
+		}
+		if len(e.found) > before {
+			unwell++
 		}
 	}
 	if err := e.surround(ctx); err != nil {
@@ -145,9 +146,8 @@ func suspects(app *v1alpha1.Application) []suspect {
 	return append(out, unjudged...)
 }
 
-func well(h v1alpha1.HealthStatusCode) bool {
-	return h == v1alpha1.HealthHealthy || h == v1alpha1.HealthSuspended || h == ""
-}
+// well tells that there is nothing to explain: health is good, or is of no kind.
+func well(h v1alpha1.HealthStatusCode) bool { return h == "" || h.Well() }
 
 // evidence gathers what a cause is found in, for one application.
 type evidence struct {
