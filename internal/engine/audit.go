@@ -145,7 +145,7 @@ func (a *auditor) audit(ctx context.Context, key string) (list []Mismatch, ok bo
 		e.opts.Metrics.mismatches.WithLabelValues(string(m.Input)).Inc()
 		if m.Input == InputSettings {
 			if now, err := a.marks(ctx); err == nil {
-				e.remark(now)
+				e.remark(now) //nolint:contextcheck // a watch serves all and outlives the one who asked first
 			}
 		}
 		e.log.Error("audit: a change was missed", "application", m.Application, "input", m.Input, "object", m.Object, "held", m.Held, "found", m.Found)

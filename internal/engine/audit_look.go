@@ -249,7 +249,7 @@ func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, 
 	if err != nil {
 		return it, fmt.Errorf("%s: %w", d.key, err)
 	}
-	it.exists, it.live = true, readLive(live, e.marks())
+	it.exists, it.live = true, readLive(live, e.marks()) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	if automated(app).Enabled && ignore.Empty() && pair.Entry != "" && pair.Entry == it.live.Entry && pair.Desired != d.hash {
 		it.verdict = compare.Different // an apply is due, and the loop does not ask either
 		return it, nil
@@ -263,7 +263,7 @@ func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, 
 		it.exists = false
 		return it, nil
 	}
-	it.verdict, it.live = found.Verdict, readLive(live, e.marks())
+	it.verdict, it.live = found.Verdict, readLive(live, e.marks()) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	return it, nil
 }
 
@@ -281,7 +281,7 @@ func (a *auditor) leftovers(ctx context.Context, l *look) error {
 		if err != nil {
 			return err
 		}
-		l.extras = append(l.extras, readLive(live, a.engine.marks()))
+		l.extras = append(l.extras, readLive(live, a.engine.marks())) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	}
 	return nil
 }

@@ -154,10 +154,10 @@ func (a Answers) AskedEnv(prefix string) bool {
 
 // ask is the answer to one question. Values that may be long are hashed.
 func ask(question string, c Capabilities, env map[string]string) string {
-	switch {
-	case question == askedVersion:
+	switch question {
+	case askedVersion:
 		return c.KubeVersion
-	case question == askedAPIs:
+	case askedAPIs:
 		return hashOf(strings.Join(c.APIVersions, "\n"))
 	}
 	if name, ok := strings.CutPrefix(question, askedAPI); ok {
