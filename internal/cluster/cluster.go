@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -333,6 +334,16 @@ func (c *Cluster) Observe(u *unstructured.Unstructured) {
 	c.mu.Unlock()
 	if w != nil {
 		w.store.observe(c.opts.Read(u))
+	}
+}
+
+// Ends takes in that a request of ours began the deletion of an object, which was at version then; version may be empty.
+func (c *Cluster) Ends(key manifest.Key, uid types.UID, version string) {
+	c.mu.Lock()
+	w := c.watches[key.GroupKind()]
+	c.mu.Unlock()
+	if w != nil {
+		w.store.ends(key, uid, version)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/lockstep-cd/lockstep/internal/manifest"
@@ -114,6 +115,21 @@ func (s *store) take(l Live, answer bool) {
 	if keep && (!known || l.relevant(old)) {
 		s.notify(l.Key, old, l)
 	}
+}
+
+// ends notes that a request of ours began the deletion of the object that has uid, which was at version then. Until the
+// reflector tells that it is gone, or that another is in its place, it counts as being deleted: nobody deletes it twice.
+func (s *store) ends(key manifest.Key, uid types.UID, version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, known := s.kept[key]
+	if !known || l.UID != uid {
+		return
+	}
+	if l.Deleting = true; version != "" && newer(version, l.ResourceVersion) {
+		l.ResourceVersion = version
+	}
+	s.kept[key] = l
 }
 
 // otherwise tells that the same object was read by another reader: the settings of how objects are marked have changed.

@@ -266,3 +266,27 @@ func TestNewer(t *testing.T) {
 		}
 	}
 }
+
+// A deletion that we asked for is known at once, by whichever version of the object it was asked, and stays known until the
+// reflector tells of something newer.
+func TestDeletionOfOursIsKnownAtOnce(t *testing.T) {
+	deleting := func(s *shelf) bool { l, _, _ := s.get(keyOf("a")); return l.Deleting }
+	s := newShelf("a")
+	must(t, s.Add(object("a", "5")))
+	s.ends(keyOf("a"), "another", "7")
+	s.ends(keyOf("unknown"), "another", "7")
+	if deleting(s) {
+		t.Error("an object of another name or uid was deleted, and this one counts as being deleted")
+	}
+	s.ends(keyOf("a"), "uid-a", "7")
+	must(t, s.Update(object("a", "6"))) // what the reflector brings late is older than what was deleted
+	if !deleting(s) {
+		t.Error("the deletion is not known")
+	}
+	must(t, s.Delete(object("a", "8")))
+	s.check(t, "a", "absent")
+	must(t, s.Add(object("a", "9")))
+	if deleting(s) {
+		t.Error("an object made since counts as being deleted")
+	}
+}

@@ -141,7 +141,7 @@ func (e *Engine) anew(ctx context.Context, it *item, mode apply.Mode) (*unstruct
 		return nil, because("was not deleted to be made anew, since that would be refused: ", err)
 	}
 	gone := apply.Gone{Key: d.key, UID: it.live.UID, Propagation: metav1.DeletePropagationBackground, DryRun: mode.DryRun}
-	if err := e.writer.Delete(ctx, target(d.resource), gone); err != nil {
+	if err := e.erase(ctx, d.resource, gone); err != nil {
 		return nil, err
 	}
 	if mode.DryRun {

@@ -124,6 +124,18 @@ func (e *Engine) alive(ctx context.Context, st *state, x *cluster.Live) bool {
 	return !dead
 }
 
+// erase asks for a deletion. Watches may come back late after an API server was away: the record knows of it at once, so that
+// what is gone is not taken for an object to prune, and a whole sync begun for it.
+func (e *Engine) erase(ctx context.Context, r cluster.Resource, gone apply.Gone) error {
+	if err := e.writer.Delete(ctx, target(r), gone); err != nil {
+		return err
+	}
+	if !gone.DryRun {
+		e.cluster.Ends(gone.Key, gone.UID, gone.ResourceVersion)
+	}
+	return nil
+}
+
 // remove deletes a live object that was looked at: gone says how. Should the object have changed since, it is read again and
 // deleted if fits still says so; an object of the same name that was made since is never touched.
 func (e *Engine) remove(ctx context.Context, l cluster.Live, gone apply.Gone, fits func(cluster.Live) bool) error {
@@ -133,7 +145,7 @@ func (e *Engine) remove(ctx context.Context, l cluster.Live, gone apply.Gone, fi
 	}
 	gone.Key, gone.UID, gone.ResourceVersion = l.Key, l.UID, l.ResourceVersion
 	for try := 0; ; try++ {
-		err := e.writer.Delete(ctx, target(res), gone)
+		err := e.erase(ctx, res, gone)
 		if try == raceLimit || !apierrors.IsConflict(err) {
 			return err
 		}
