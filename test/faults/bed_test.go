@@ -85,6 +85,20 @@ func (b *bed) start() {
 	b.must(b.run(b.dir, "lockstep-0"))
 }
 
+// alive starts a process again that has ended, as a kubelet or systemd does.
+func (b *bed) alive() {
+	b.t.Helper()
+	if b.lockstep != nil {
+		select {
+		case <-b.lockstep.Exited():
+			b.t.Logf("started again: %v", b.lockstep.Ended())
+		default:
+			return
+		}
+	}
+	b.start()
+}
+
 // run starts Lockstep with its data below dir, and waits until it is ready.
 func (b *bed) run(dir, identity string) error {
 	self, err := os.Executable()
@@ -150,8 +164,7 @@ func (b *bed) converged(commit string) {
 		case <-ctx.Done():
 			b.t.Fatalf("not in step with %.7s within %s: %s", commit, patience, missing)
 		case <-b.lockstep.Exited():
-			b.t.Logf("started again: %v", b.lockstep.Ended()) // as a kubelet or systemd does
-			b.start()
+			b.alive()
 		case <-changed:
 		case <-time.After(time.Second): // the API server may have been away for the last look
 		}

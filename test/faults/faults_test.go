@@ -51,6 +51,7 @@ func TestFaults(t *testing.T) {
 
 func (b *bed) suffer(f fault) {
 	b.t.Helper()
+	b.alive()
 	mark := b.seen.mark()
 	var mend func()
 	var commit string
@@ -84,8 +85,7 @@ func (b *bed) happens(mark int, after func(int, happening) bool) {
 			b.must(err)
 			return
 		case <-b.lockstep.Exited():
-			b.t.Logf("started again: %v", b.lockstep.Ended())
-			b.start()
+			b.alive()
 		}
 	}
 }

@@ -83,7 +83,12 @@ func diskFull(b *bed) func() {
 		}
 		return nil
 	})
-	b.t.Cleanup(func() { small(func(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) }) })
+	mounted := true
+	b.t.Cleanup(func() { // should the fault end early; nothing is started here, the test's context is over
+		if mounted {
+			_ = unix.Unmount(b.data(), unix.MNT_DETACH)
+		}
+	})
 	b.converged(b.head())
 	filler := filepath.Join(b.data(), "filler")
 	f, err := os.Create(filler)
@@ -92,7 +97,13 @@ func diskFull(b *bed) func() {
 	if _, err := io.Copy(f, zeros{}); !errors.Is(err, unix.ENOSPC) {
 		b.t.Fatal(fmt.Errorf("the disk is not full: %w", err))
 	}
-	return func() { b.lasts(3 * time.Second); b.must(os.Remove(filler)) }
+	return func() {
+		b.lasts(3 * time.Second)
+		b.must(os.Remove(filler))
+		b.converged(b.head()) // without a restart
+		small(func(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) })
+		mounted = false
+	}
 }
 
 // zeros has no end.
