@@ -87,7 +87,7 @@ func declared(o *unstructured.Unstructured, f metav1.ManagedFieldsEntry) (*field
 	}
 	out := &fieldpath.Set{}
 	set.Iterate(func(p fieldpath.Path) {
-		if ownName(p, "status") || ownName(p, "metadata", "annotations", LastApplied) {
+		if ownName(p, "status") || ownName(p, "metadata", "annotations", LastApplied) || len(p) == 2 && ownName(p, "metadata", "annotations") && onlyNoted(o) {
 			return
 		}
 		// The paths of another version are only good where this one has them too.
@@ -99,6 +99,14 @@ func declared(o *unstructured.Unstructured, f metav1.ManagedFieldsEntry) (*field
 		out.Insert(p.Copy())
 	})
 	return out, nil
+}
+
+// onlyNoted tells that o has no annotation but the one of client-side apply: the empty map that it leaves behind is nothing
+// that anybody declared.
+func onlyNoted(o *unstructured.Unstructured) bool {
+	annotations := o.GetAnnotations()
+	_, noted := annotations[LastApplied]
+	return noted && len(annotations) == 1
 }
 
 // FieldsOf are the fields of one entry; empty when it has none.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
@@ -62,5 +63,57 @@ func TestIsOurs(t *testing.T) {
 	status.Subresource, update.Operation = "status", metav1.ManagedFieldsOperationUpdate
 	if !ownership.IsOurs(ours) || ownership.IsOurs(status) || ownership.IsOurs(update) {
 		t.Error("our entry is the one of applies to the object itself")
+	}
+}
+
+// An object whose one annotation is that of client-side apply: with it the map goes, too, which nobody declared.
+func TestOnlyNoted(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"nothing else":   {map[string]string{ownership.LastApplied: "{}"}, `{"f:data":{"f:a":{}}}`},
+		"another beside": {map[string]string{ownership.LastApplied: "{}", "note": "x"}, `{"f:data":{"f:a":{}},"f:metadata":{"f:annotations":{}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "1"}}}
+			o.SetAnnotations(c.annotations)
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{{
+				Manager: ownership.ArgoCD, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}},"f:metadata":{"f:annotations":{".":{},"f:` + ownership.LastApplied + `":{}}}}`),
+			}})
+			in, err := ownership.InheritanceOf(o, ownership.Predecessors())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !in.Fields.Equals(set(t, c.want)) {
+				t.Errorf("inherited %s, want %s", in.Fields, c.want)
+			}
+		})
+	}
+}
+
+func TestOnly(t *testing.T) {
+	const object = `{"spec":{"a":1,"empty":{},"map":{"x":1,"y":2},"list":[{"name":"p","v":1,"w":2},{"name":"q","v":3}],"set":["r","s"]}}`
+	for name, c := range map[string]struct{ set, want string }{
+		"a field":               {`{"f:spec":{"f:a":{}}}`, `{"spec":{"a":1}}`},
+		"an empty map":          {`{"f:spec":{"f:empty":{}}}`, `{"spec":{"empty":{}}}`},
+		"a part of a map":       {`{"f:spec":{"f:map":{".":{},"f:x":{}}}}`, `{"spec":{"map":{"x":1}}}`},
+		"a list as a whole":     {`{"f:spec":{"f:list":{}}}`, `{"spec":{"list":[{"name":"p","v":1,"w":2},{"name":"q","v":3}]}}`},
+		"a part of an item":     {`{"f:spec":{"f:list":{"k:{\"name\":\"p\"}":{".":{},"f:name":{},"f:v":{}}}}}`, `{"spec":{"list":[{"name":"p","v":1}]}}`},
+		"an item by its value":  {`{"f:spec":{"f:set":{"v:\"s\"":{}}}}`, `{"spec":{"set":["s"]}}`},
+		"what is not there any": {`{"f:spec":{"f:a":{},"f:gone":{}}}`, `{"spec":{"a":1}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, want any
+			for text, into := range map[string]*any{object: &before, c.want: &want} {
+				if err := json.Unmarshal([]byte(text), into); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(want, ownership.Only(before, set(t, c.set))); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

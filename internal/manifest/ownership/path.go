@@ -106,6 +106,38 @@ func without(item any, e fieldpath.PathElement, gone, keep *fieldpath.Set) (any,
 	return Without(item, gone.WithPrefix(e), below), true
 }
 
+// Only is v reduced to the members of set, as an apply that declares nothing else would send it: what a member names goes in
+// with all that is below it, unless the set names parts of that. V is not changed; what is taken whole is shared.
+func Only(v any, set *fieldpath.Set) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, item := range v {
+			if part, in := only(item, fieldpath.PathElement{FieldName: &name}, set); in {
+				out[name] = part
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for i, item := range v {
+			if part, in := only(item, elementOf(item, i, set), set); in {
+				out = append(out, part)
+			}
+		}
+		return out
+	}
+	return v
+}
+
+func only(item any, e fieldpath.PathElement, set *fieldpath.Set) (any, bool) {
+	below := set.WithPrefix(e)
+	if below.Empty() {
+		return item, set.Members.Has(e)
+	}
+	return Only(item, below), true
+}
+
 // elementOf is how the set names an item of a list, or else its index.
 func elementOf(item any, i int, set *fieldpath.Set) fieldpath.PathElement {
 	found := fieldpath.PathElement{Index: &i}
