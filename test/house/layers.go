@@ -31,7 +31,7 @@ func layers() []layer {
 			"internal/plan", "internal/apply", "internal/health", "internal/cause", "internal/assess", "internal/install",
 		}},
 		{name: "values", siblings: true, roots: []string{
-			"internal/tree", "internal/manifest", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "internal/sandbox",
+			"internal/tree", "internal/manifest", "internal/handover", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "internal/sandbox",
 			"api",
 		}},
 	}
@@ -76,7 +76,7 @@ type arrow struct {
 func arrows() []arrow {
 	pure := []string{
 		"internal/compare", "internal/plan", "internal/health", "internal/assess", "internal/resolve", "internal/project",
-		"internal/render/job", "internal/manifest", "internal/tree", "internal/field", "internal/steady", "internal/cause", "api",
+		"internal/render/job", "internal/manifest", "internal/tree", "internal/field", "internal/steady", "internal/cause", "internal/handover", "api",
 	}
 	return []arrow{
 		{
