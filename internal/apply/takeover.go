@@ -57,26 +57,6 @@ func TakeOverPatch(live *unstructured.Unstructured, predecessors []string) ([]by
 	return json.Marshal(ops)
 }
 
-// GiveBackPatch is rule 9 of DESIGN.md §2.5: the JSON patch that makes our Apply entry in live's managedFields one of Argo
-// CD, joined with what Argo CD has there already. Nil when we own nothing.
-func GiveBackPatch(live *unstructured.Unstructured) ([]byte, error) {
-	fields := live.GetManagedFields()
-	ours := slices.IndexFunc(fields, ownership.IsOurs)
-	if ours < 0 {
-		return nil, nil
-	}
-	set, err := ownership.FieldsOf(fields[ours])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", manifest.KeyOf(live), err)
-	}
-	heir := metav1.ManagedFieldsEntry{Manager: ownership.ArgoCD, APIVersion: fields[ours].APIVersion, Time: fields[ours].Time}
-	entries, err := bequeath(slices.Delete(slices.Clone(fields), ours, ours+1), heir, set)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", manifest.KeyOf(live), err)
-	}
-	return json.Marshal(ownersPatch(live, entries))
-}
-
 // bequeath adds the fields to the Apply entry of the heir in entries, which is made if there is none.
 func bequeath(entries []metav1.ManagedFieldsEntry, heir metav1.ManagedFieldsEntry, set *fieldpath.Set) ([]metav1.ManagedFieldsEntry, error) {
 	heir.Operation, heir.FieldsType = metav1.ManagedFieldsOperationApply, "FieldsV1"
@@ -112,7 +92,7 @@ func ownersPatch(live *unstructured.Unstructured, entries []metav1.ManagedFields
 // client-side apply, and answers the object as it is then. When live has changed meanwhile it is read again. With nothing to
 // take over nothing is written. To be called before the first apply and, for what is of unknown origin, after it.
 func (w *Writer) TakeOver(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured, predecessors []string) (*unstructured.Unstructured, error) {
-	return w.hand(ctx, t, key, live, func(live *unstructured.Unstructured) ([]byte, error) {
+	return w.hand(ctx, t, handing{key, live, Manager}, func(live *unstructured.Unstructured) ([]byte, error) {
 		if len(live.GetManagedFields()) > 0 {
 			return TakeOverPatch(live, predecessors)
 		}
@@ -124,26 +104,27 @@ func (w *Writer) TakeOver(ctx context.Context, t Target, key manifest.Key, live 
 	})
 }
 
-// GiveBack makes what we own in live Argo CD's and answers the object as it is then. When live has changed meanwhile it is
-// read again. With nothing to give back nothing is written.
-func (w *Writer) GiveBack(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return w.hand(ctx, t, key, live, GiveBackPatch)
+// handing is an object whose ownership changes hands, and the field manager that the write is booked on.
+type handing struct {
+	key     manifest.Key
+	live    *unstructured.Unstructured
+	manager string
 }
 
 // hand writes the patch that patchOf makes of live.
-func (w *Writer) hand(ctx context.Context, t Target, key manifest.Key, live *unstructured.Unstructured, patchOf func(*unstructured.Unstructured) ([]byte, error)) (*unstructured.Unstructured, error) {
-	client := w.at(t, key.Namespace)
+func (w *Writer) hand(ctx context.Context, t Target, h handing, patchOf func(*unstructured.Unstructured) ([]byte, error)) (*unstructured.Unstructured, error) {
+	client, live := w.at(t, h.key.Namespace), h.live
 	for try := 0; ; try++ {
 		patch, err := patchOf(live)
 		if err != nil || patch == nil {
 			return live, err
 		}
-		out, err := client.Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
+		out, err := client.Patch(ctx, h.key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: h.manager})
 		if try >= raceLimit || !apierrors.IsConflict(err) {
-			return out, problem(key, err)
+			return out, problem(h.key, err)
 		}
-		if live, err = client.Get(ctx, key.Name, metav1.GetOptions{}); err != nil {
-			return nil, problem(key, err)
+		if live, err = client.Get(ctx, h.key.Name, metav1.GetOptions{}); err != nil {
+			return nil, problem(h.key, err)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func TestTakeOverThenGiveBack(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a": "1", "hand": "x"}, s.data("m")); diff != "" {
 		t.Errorf("b is declared no longer: %s", diff)
 	}
-	back, err := s.writer.GiveBack(t.Context(), cms, key, taken) // which is stale by now
+	back, err := s.writer.GiveBack(t.Context(), cms, key, taken, false) // which is stale by now
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestTakeOverThenGiveBack(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"c": "3", "hand": "x"}, s.data("m")); diff != "" {
 		t.Errorf("Argo CD does not own what it was given: %s", diff)
 	}
-	if none, err := s.writer.GiveBack(t.Context(), cms, key, back); err != nil || none.GetResourceVersion() != back.GetResourceVersion() {
+	if none, err := s.writer.GiveBack(t.Context(), cms, key, back, false); err != nil || none.GetResourceVersion() != back.GetResourceVersion() {
 		t.Errorf("with nothing to give back: %v, %v", none, err)
 	}
 }
