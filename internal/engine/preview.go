@@ -77,6 +77,12 @@ type Difference struct {
 	Live, Next *unstructured.Unstructured
 	// Note says why the object can not be compared or would not go through, or who wrote what differs.
 	Note string
+	// Rendering tells whether Argo CD applied the same of a declared object, and Unlike which fields it did not.
+	Rendering compare.Likeness
+	Unlike    []string
+	// seen is what else is known of the live object.
+	seen         cluster.Live
+	ignoreHealth bool
 }
 
 // Preview compares applications with their cluster, once and without a loop.
@@ -188,11 +194,13 @@ func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, m mar
 		return Difference{}, nil
 	case err != nil:
 		return Difference{}, fmt.Errorf("%s: %w", key, err)
-	case !m.names(readLive(live, m), app): //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	}
+	seen := readLive(live, m) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	if !m.names(seen, app) {
 		return Difference{}, nil
 	}
 	shown, _ := presentable(live, nil)
-	return Difference{Key: key, Verdict: compare.Different, Extra: true, Live: shown}, nil
+	return Difference{Key: key, Verdict: compare.Different, Extra: true, Live: shown, seen: seen}, nil
 }
 
 // one compares a declared object.
@@ -218,6 +226,8 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	if err != nil {
 		return diff, fmt.Errorf("%s: %w", d.key, err)
 	}
+	diff.seen = readByAnnotation(live) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	diff.ignoreHealth = d.GetAnnotations()[ignoreHealthAnnotation] == "true"
 	sides, err := p.sides(ctx, app, d, live)
 	if err != nil {
 		var refused *apply.Error
@@ -234,7 +244,10 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	}
 	diff.Verdict, diff.Paths = found.Verdict, found.Paths
 	if found.Verdict == compare.Different && compare.Author(live, found.Paths) != "" {
-		diff.Note = drift(app, live, readByAnnotation(live), found.Paths) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+		diff.Note = drift(app, live, diff.seen, found.Paths)
+	}
+	if err := diff.renderedAs(app, declared, live, sides.Normal); err != nil {
+		return diff, err
 	}
 	diff.Live, diff.Next = presentable(live, sides.Normal)
 	return diff, nil

@@ -184,7 +184,7 @@ func (l *look) assessed() []assess.Item {
 		}
 		items = append(items, assess.Item{
 			Key: it.desired.key, Live: it.exists, HasHealth: it.live.HasHealth, Health: it.live.Health, Sync: code,
-			IgnoreHealth: it.desired.GetAnnotations()["argocd.argoproj.io/ignore-healthcheck"] == "true",
+			IgnoreHealth: it.desired.GetAnnotations()[ignoreHealthAnnotation] == "true",
 			Self:         isSelf(l.app, it.live),
 		})
 	}
