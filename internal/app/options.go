@@ -7,8 +7,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
 	"github.com/lockstep-cd/lockstep/internal/lease"
@@ -23,6 +25,8 @@ type Options struct {
 	REST *rest.Config
 	// Namespace of applications, projects, Secrets and the lease; default "lockstep".
 	Namespace string
+	// Applications is a label selector: only applications that match are kept, others are not touched; empty selects all.
+	Applications string
 	// DataDir holds mirrors, charts and proofs, for one process. All of it can be lost at any time; default "lockstep-data".
 	DataDir string
 	// Listen is the host and port of the HTTP server, port 0 takes a free one; default 127.0.0.1:8080.
@@ -98,7 +102,22 @@ func (o Options) completed() (Options, error) {
 		roots = append(roots, full)
 	}
 	o.Sources.LocalRoots = roots
+	if _, err := o.selector(); err != nil {
+		return o, err
+	}
 	return o, o.check()
+}
+
+// selector is Applications, read; nil selects all.
+func (o Options) selector() (labels.Selector, error) {
+	if strings.TrimSpace(o.Applications) == "" {
+		return nil, nil
+	}
+	s, err := labels.Parse(o.Applications)
+	if err != nil {
+		return nil, wrong("applications", o.Applications, fmt.Sprintf("is no label selector, such as lockstep.dev/manager=lockstep: %v", err))
+	}
+	return s, nil
 }
 
 func (o Options) check() error {

@@ -47,8 +47,12 @@ func (a *App) work(ctx context.Context) error {
 
 // runEngine is what the holder of the lease does.
 func (a *App) runEngine(ctx context.Context) error {
+	selector, err := a.opts.selector()
+	if err != nil {
+		return err
+	}
 	e, err := engine.New(engine.Options{
-		REST: a.opts.REST, Namespace: a.opts.Namespace, Records: a.data.records, Key: a.data.key, Workers: a.opts.Work.Workers,
+		REST: a.opts.REST, Namespace: a.opts.Namespace, Applications: selector, Records: a.data.records, Key: a.data.key, Workers: a.opts.Work.Workers,
 		Repositories: repository.NewSet(), Render: a.workers.Render,
 		Sources: &engine.Sources{Git: a.data.git, Charts: a.data.charts, NoSubmodules: a.opts.Sources.NoSubmodules},
 		Version: renderingVersion(a.opts.Version), Cache: a.openCache(ctx),

@@ -21,6 +21,7 @@ type serveFlags struct {
 	identity string
 	workers  int
 	unboxed  bool
+	selector string
 	sources  sourceRules
 	log      logFlags
 }
@@ -66,6 +67,7 @@ func (f *serveFlags) bind(cmd *cobra.Command, sh *shell) {
 	flags.StringVar(&f.identity, "identity", "", "stable name of this process in the lease (default the host's name)")
 	flags.IntVar(&f.workers, "workers", 16, "applications worked on at a time, up to 1000")
 	flags.BoolVar(&f.unboxed, "allow-unsandboxed", false, "render where the kernel has no Landlock or no seccomp, for sources that are all trusted")
+	flags.StringVar(&f.selector, "applications", "", "label selector of the applications to keep; others are not touched (default all)")
 	flags.DurationVar(&f.sources.poll, "poll-interval", 2*time.Minute, "how often each repository is asked what it has, from 1s on")
 	flags.StringArrayVar(&f.sources.localRoots, "local-repositories", nil, "folder below which file URLs and paths are repositories; can be repeated")
 	flags.BoolVar(&f.sources.submodules, "submodules", true, "lay the submodules of repositories in; a Secret turns it off for its own with enableSubmodules: \"false\"")
@@ -87,7 +89,7 @@ func (sh *shell) serve(ctx context.Context, f *serveFlags) error {
 		return err
 	}
 	a, err := app.New(app.Options{
-		REST: config, Namespace: f.namespace, DataDir: f.dataDir, Listen: f.listen,
+		REST: config, Namespace: f.namespace, Applications: f.selector, DataDir: f.dataDir, Listen: f.listen,
 		Lease: app.LeaseOptions{Identity: f.identity},
 		Sources: app.SourceOptions{
 			PollInterval: f.sources.poll, LocalRoots: f.sources.localRoots, AllowLoopback: f.sources.allowLoopback, NoSubmodules: !f.sources.submodules,

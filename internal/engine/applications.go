@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,30 +22,40 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/handover"
 	"github.com/lockstep-cd/lockstep/internal/spec"
 )
 
 // applications follows the Application objects of the control plane's namespace.
 type applications struct {
+	dynamic   dynamic.Interface
 	client    dynamic.ResourceInterface
 	namespace string
 	changed   func(key string, old, now *v1alpha1.Application)
+	// written tells of a write by Argo CD.
+	written func(key string)
 
 	mu    sync.RWMutex
 	byKey map[string]*v1alpha1.Application
 	bad   map[string]error
 	// depending are the keys of applications that name others to wait for.
 	depending map[string]bool
+	// claims tell when Argo CD and we wrote the applications, and theirs is Argo CD's last write of any.
+	claims map[string]handover.Claim
+	theirs struct {
+		at time.Time
+		on string
+	}
 }
 
-func newApplications(config *rest.Config, namespace string, changed func(string, *v1alpha1.Application, *v1alpha1.Application)) (*applications, error) {
+func newApplications(config *rest.Config, namespace string, changed func(string, *v1alpha1.Application, *v1alpha1.Application), written func(string)) (*applications, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", config.Host, err)
 	}
 	return &applications{
-		client: client.Resource(v1alpha1.Applications()).Namespace(namespace), namespace: namespace, changed: changed,
-		byKey: map[string]*v1alpha1.Application{}, bad: map[string]error{}, depending: map[string]bool{},
+		dynamic: client, client: client.Resource(v1alpha1.Applications()).Namespace(namespace), namespace: namespace, changed: changed, written: written,
+		byKey: map[string]*v1alpha1.Application{}, bad: map[string]error{}, depending: map[string]bool{}, claims: map[string]handover.Claim{},
 	}, nil
 }
 
@@ -124,6 +135,7 @@ func (a *applications) take(u *unstructured.Unstructured, known bool) {
 		// The CRD lets through what the types refuse only where somebody else's CRD is wider than ours.
 		app, err = unreadable(u, err)
 	}
+	claim := handover.ClaimOf(u.GetManagedFields())
 	app.ManagedFields = nil
 	a.mu.Lock()
 	old := a.byKey[key]
@@ -132,6 +144,7 @@ func (a *applications) take(u *unstructured.Unstructured, known bool) {
 		return
 	}
 	a.byKey[key] = app
+	moved := a.claimed(key, claim)
 	delete(a.depending, key)
 	if app.Annotations[DependsOnAnnotation] != "" {
 		a.depending[key] = true
@@ -143,6 +156,26 @@ func (a *applications) take(u *unstructured.Unstructured, known bool) {
 	}
 	a.mu.Unlock()
 	a.changed(key, old, app)
+	if moved && old != nil {
+		a.written(key)
+	}
+}
+
+// claimed keeps when an application was written, and tells whether Argo CD did so since the last look.
+func (a *applications) claimed(key string, c handover.Claim) bool {
+	moved := !c.Theirs.Equal(a.claims[key].Theirs)
+	a.claims[key] = c
+	if c.Theirs.After(a.theirs.at) {
+		a.theirs.at, a.theirs.on = c.Theirs, strings.TrimPrefix(key, a.namespace+"/")
+	}
+	return moved
+}
+
+// claim tells when an application was written, and when and where Argo CD last wrote any.
+func (a *applications) claim(key string) (c handover.Claim, seen time.Time, on string) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.claims[key], a.theirs.at, a.theirs.on
 }
 
 // unreadable is what is left of an Application that can not be read as a whole, and why it can not.
@@ -186,6 +219,7 @@ func (a *applications) remove(key string) {
 	old := a.byKey[key]
 	delete(a.byKey, key)
 	delete(a.bad, key)
+	delete(a.claims, key)
 	delete(a.depending, key)
 	a.mu.Unlock()
 	if old != nil {

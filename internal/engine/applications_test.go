@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
+	"github.com/lockstep-cd/lockstep/internal/handover"
 )
 
 func sighting(uid, version string) *unstructured.Unstructured {
@@ -21,7 +22,7 @@ func sighting(uid, version string) *unstructured.Unstructured {
 func TestAnAnswerDoesNotBringAnApplicationBack(t *testing.T) {
 	a := &applications{
 		namespace: "lockstep", changed: func(string, *v1alpha1.Application, *v1alpha1.Application) {},
-		byKey: map[string]*v1alpha1.Application{}, bad: map[string]error{},
+		byKey: map[string]*v1alpha1.Application{}, bad: map[string]error{}, claims: map[string]handover.Claim{},
 	}
 	has := func(version string) {
 		t.Helper()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/handover"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/record"
@@ -52,8 +53,8 @@ func (a *auditor) held(key string) (held, error) {
 		return held{}, errInFlight
 	}
 	switch op := app.Status.OperationState; {
-	case app.DeletionTimestamp != nil, app.Annotations[SkipReconcileAnnotation] == "true":
-		return held{}, errors.New("is not compared: it is being deleted or paused")
+	case app.DeletionTimestamp != nil, handover.Paused(app), st.away.Load():
+		return held{}, errors.New("is not compared: it is being deleted, paused or not ours")
 	case app.Operation != nil, op != nil && !op.Phase.Completed(), st.running != nil, st.failures > 0, st.unreached > 0,
 		st.looked.count == 0, app.Annotations[RefreshAnnotation] != "":
 		return held{}, errInFlight

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/assess"
+	"github.com/lockstep-cd/lockstep/internal/handover"
 	"github.com/lockstep-cd/lockstep/internal/plan"
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/queue"
@@ -76,8 +77,8 @@ func (e *Engine) delete(ctx context.Context, st *state, app *v1alpha1.Applicatio
 		if !slices.ContainsFunc(app.Finalizers, func(f string) bool { return slices.Contains(s.finalizers, f) }) {
 			continue
 		}
-		if app.Annotations[SkipReconcileAnnotation] == "true" {
-			return e.blocked(ctx, st, app, nil, &waitsForPerson{"the application is paused: remove the annotation " + SkipReconcileAnnotation})
+		if by := handover.PausedBy(app); by != "" {
+			return e.blocked(ctx, st, app, nil, &waitsForPerson{"the application is paused: remove the annotation " + by})
 		}
 		p, err := s.do(ctx, st, app)
 		switch {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
 	"github.com/lockstep-cd/lockstep/internal/apply"
@@ -33,6 +34,8 @@ type Options struct {
 	REST *rest.Config
 	// Namespace that applications, projects and Secrets live in.
 	Namespace string
+	// Applications selects those that are kept; nil selects all. Others are not touched, but what they declare counts.
+	Applications labels.Selector
 	// Sources opens repositories and charts.
 	Sources *Sources
 	// Render renders each source, apart from this process: sources are not trusted.
@@ -78,6 +81,7 @@ type Engine struct {
 	writer       *apply.Writer
 	applications *applications
 	projects     *projects
+	neighbours   neighbours
 	repos        *repos
 	events       *events
 	owners       *owners
@@ -139,12 +143,13 @@ func New(o Options) (*Engine, error) {
 	if e.writer, err = apply.New(o.REST); err != nil {
 		return nil, err
 	}
-	if e.applications, err = newApplications(o.REST, o.Namespace, e.onApplication); err != nil {
+	if e.applications, err = newApplications(o.REST, o.Namespace, e.onApplication, e.onArgoCD); err != nil {
 		return nil, err
 	}
 	if e.projects, err = newProjects(o.REST, o.Namespace, e.onProject); err != nil {
 		return nil, err
 	}
+	e.neighbours = e.newNeighbours()
 	e.repos = newRepos(o.Sources, o.PollInterval, e.onRepository, o.Log)
 	e.repos.readers, e.repos.passed = e.readers, e.onPassed
 	e.events = newEvents(e.writer, o.Log)
@@ -173,6 +178,9 @@ func (e *Engine) Start(ctx context.Context) error {
 		return err
 	}
 	if err := e.projects.start(ctx, &e.wg); err != nil {
+		return err
+	}
+	if err := e.followNeighbours(ctx); err != nil {
 		return err
 	}
 	if err := e.applications.start(ctx, &e.wg); err != nil {

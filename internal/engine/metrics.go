@@ -100,8 +100,11 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	info := appInfo()
+	info, away := appInfo(), c.engine.awayFrom()
 	c.engine.applications.each(func(app *v1alpha1.Application) {
+		if away[c.engine.applications.key(app.Name)] {
+			return
+		}
 		auto, operation := "false", ""
 		if automated(app).Enabled {
 			auto = "true"

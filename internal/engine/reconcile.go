@@ -11,6 +11,7 @@ import (
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/handover"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/queue"
@@ -23,7 +24,7 @@ type key = manifest.Key
 // Annotations on an Application that steer the engine.
 const (
 	RefreshAnnotation       = "argocd.argoproj.io/refresh"
-	SkipReconcileAnnotation = "argocd.argoproj.io/skip-reconcile"
+	SkipReconcileAnnotation = handover.SkipAnnotation
 	// refreshTimestampAnnotation tells one request for a look from the next.
 	refreshTimestampAnnotation = "argocd.argoproj.io/refresh-timestamp"
 )
@@ -88,13 +89,19 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	if st.proofs == nil {
 		st.proofs = e.opts.Records.Load(appKey)
 	}
+	mine, found := e.ours(app)
+	if !mine {
+		return e.leave(ctx, st, app, found)
+	}
+	st.away.Store(false)
+	st.contest = found.Kind
 	if app.DeletionTimestamp != nil {
 		st.seen.Store(true)
 		return e.delete(ctx, st, app)
 	}
-	if app.Annotations[SkipReconcileAnnotation] == "true" {
+	if by := handover.PausedBy(app); by != "" {
 		st.seen.Store(true)
-		e.wake(e.doubts.note(appKey, doubt{reason: "it is paused by " + SkipReconcileAnnotation, paused: true}))
+		e.wake(e.doubts.note(appKey, doubt{reason: "it is paused by " + by, paused: true}))
 		return nil
 	}
 	l, asOf := &look{app: app, invalid: bad}, e.doubts.asOf(appKey)

@@ -11,6 +11,7 @@ import (
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
+	"github.com/lockstep-cd/lockstep/internal/handover"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/record"
@@ -29,6 +30,9 @@ type state struct {
 	distrusted atomic.Bool
 	// seen tells that the application was looked at once.
 	seen atomic.Bool
+	// away tells that the application is not ours to keep, and contest the evidence that was last told of.
+	away    atomic.Bool
+	contest handover.Kind
 	// failures in a row of the reconcile itself.
 	failures int
 	// unreached counts how often in a row something of a source could not be got.

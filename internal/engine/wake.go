@@ -12,6 +12,7 @@ import (
 
 // What wakes an application, all of it (the inputs have their names in wakeups.go):
 //   - its custom resource: spec, the annotations and labels that matter, operation, deletion (onApplication);
+//   - a write of Argo CD's controller, and such a controller that comes or goes (onArgoCD, neighbours);
 //   - its project (onProject);
 //   - an application that it depends on (wakeDependents);
 //   - another application that declares the same object, begins to or ends to (owners.set);
@@ -43,6 +44,8 @@ func (e *Engine) onApplication(key string, old, now *v1alpha1.Application) {
 func terminating(app *v1alpha1.Application) bool {
 	return app.Status.OperationState != nil && app.Status.OperationState.Phase == v1alpha1.OperationTerminating
 }
+
+func (e *Engine) onArgoCD(key string) { e.queue.Add(key, queue.Housekeeping) }
 
 func (e *Engine) onProject(name string) {
 	for _, key := range e.applications.inProject(name) {

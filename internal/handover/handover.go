@@ -70,9 +70,18 @@ func Pledged(o metav1.Object) bool {
 }
 
 // Paused tells that somebody asked Lockstep to leave the Application as it is.
-func Paused(o metav1.Object) bool {
+func Paused(o metav1.Object) bool { return PausedBy(o) != "" }
+
+// PausedBy is the annotation by which somebody asked Lockstep to leave the Application as it is.
+func PausedBy(o metav1.Object) string {
 	a := o.GetAnnotations()
-	return a[PausedAnnotation] == "true" || a[SkipAnnotation] == "true" && o.GetLabels()[ManagerLabel] != Lockstep
+	switch {
+	case a[PausedAnnotation] == "true":
+		return PausedAnnotation
+	case a[SkipAnnotation] == "true" && o.GetLabels()[ManagerLabel] != Lockstep:
+		return SkipAnnotation
+	}
+	return ""
 }
 
 // theirController is the field manager that Argo CD writes an Application's status as.
