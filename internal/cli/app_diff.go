@@ -7,16 +7,13 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/client"
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/engine"
-	"github.com/lockstep-cd/lockstep/internal/project"
 )
 
 type diffFlags struct {
@@ -88,6 +85,29 @@ func (sh *shell) appDiff(ctx context.Context, s *scope, f *diffFlags, name strin
 
 // compare runs the chain here, with the project's rules and the credentials of the cluster.
 func (sh *shell) compare(ctx context.Context, s *scope, f *diffFlags, app *v1alpha1.Application) ([]engine.Difference, error) {
+	if f.local != "" {
+		return sh.compareLocal(ctx, s, f, app)
+	}
+	at := *s
+	at.namespace = app.Namespace
+	b, err := sh.openBench(ctx, &at, f.sources)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	rules, err := b.access.Rules(ctx, projectOf(app))
+	if err != nil {
+		return nil, err
+	}
+	fixed, err := fixedRevisions(app, f.revisions)
+	if err != nil {
+		return nil, err
+	}
+	return b.preview.Diff(ctx, app, rules, fixed...)
+}
+
+// compareLocal does the same with a folder of this machine.
+func (sh *shell) compareLocal(ctx context.Context, s *scope, f *diffFlags, app *v1alpha1.Application) ([]engine.Difference, error) {
 	config, err := s.config()
 	if err != nil {
 		return nil, err
@@ -101,32 +121,6 @@ func (sh *shell) compare(ctx context.Context, s *scope, f *diffFlags, app *v1alp
 	if err != nil {
 		return nil, err
 	}
-	if f.local != "" {
-		return sh.compareLocal(ctx, config, f, app, rules)
-	}
-	w, err := openWorkshop(f.sources)
-	if err != nil {
-		return nil, err
-	}
-	defer w.close()
-	if err := access.Repositories(ctx, w.sources.Repositories); apierrors.IsForbidden(err) {
-		sh.note("You may not read the Secrets of repositories, so only public ones can be reached.")
-	} else if err != nil {
-		return nil, err
-	}
-	preview, err := engine.NewPreview(config, w.sources)
-	if err != nil {
-		return nil, err
-	}
-	fixed, err := fixedRevisions(app, f.revisions)
-	if err != nil {
-		return nil, err
-	}
-	return preview.Diff(ctx, app, rules, fixed...)
-}
-
-// compareLocal does the same with a folder of this machine.
-func (sh *shell) compareLocal(ctx context.Context, config *rest.Config, f *diffFlags, app *v1alpha1.Application, rules project.Rules) ([]engine.Difference, error) {
 	preview, err := engine.NewPreview(config, nil)
 	if err != nil {
 		return nil, err

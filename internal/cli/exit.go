@@ -32,6 +32,7 @@ const (
 var (
 	errUsage       = errors.New("usage")
 	errDifferent   = errors.New("different")
+	errDiffers     = errors.New("applications differ") // of shadow; it has no row of its own
 	errDegraded    = errors.New("degraded")
 	errTimeout     = errors.New("timeout")
 	errSyncFailed  = errors.New("sync failed")
@@ -50,7 +51,7 @@ type exit struct {
 func exits() []exit {
 	return []exit{
 		{CodeOK, nil, "done; for wait and sync: what was asked for is so"},
-		{CodeError, nil, "anything that has no code of its own"},
+		{CodeError, nil, "anything that has no code of its own; shadow: applications differ"},
 		{CodeUsage, []error{errUsage, client.ErrInvalid, app.ErrOption}, "the command was called in a way that makes no sense"},
 		{CodeDifferent, []error{errDifferent}, "app diff --exit-code: cluster and source differ; impact --exit-code: an application changes"},
 		{CodeDegraded, []error{errDegraded}, "app wait: the time is over and an application is Degraded"},
@@ -58,8 +59,8 @@ func exits() []exit {
 		{CodeNotFound, []error{client.ErrNotFound}, "what was named does not exist, or no longer"},
 		{
 			CodeRefused,
-			[]error{client.ErrInProgress, client.ErrNothingRuns, client.ErrForbidden, client.ErrUnauthenticated},
-			"refused: another operation is in progress, or you may not",
+			[]error{client.ErrInProgress, client.ErrNothingRuns, client.ErrRefused, client.ErrForbidden, client.ErrUnauthenticated},
+			"refused: another operation is in progress, it would not hold, or you may not",
 		},
 		{CodeUnreachable, []error{client.ErrUnreachable, client.ErrNotInstalled, app.ErrNotInstalled}, "the cluster does not answer, or does not have Lockstep's kinds"},
 		{CodeSyncFailed, []error{errSyncFailed}, "app sync: the sync ended as Failed or Error"},

@@ -38,6 +38,7 @@ func TestReference(t *testing.T) {
 // Scripts rely on these lines; a change of one is a change of the interface.
 func TestUsageLines(t *testing.T) {
 	want := []string{
+		"lockstep adopt NAME... | -l SELECTOR | --project PROJECT",
 		"lockstep app diff NAME",
 		"lockstep app get NAME",
 		"lockstep app history NAME",
@@ -46,8 +47,10 @@ func TestUsageLines(t *testing.T) {
 		"lockstep app terminate NAME",
 		"lockstep app wait NAME... | -l SELECTOR | --project PROJECT",
 		"lockstep install",
+		"lockstep release NAME... | -l SELECTOR | --project PROJECT",
 		"lockstep render DIR | render -f application.yaml [DIR]",
 		"lockstep serve",
+		"lockstep shadow [NAME... | -l SELECTOR | --project PROJECT]",
 		"lockstep version",
 	}
 	lines := map[string]bool{}

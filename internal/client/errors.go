@@ -12,6 +12,8 @@ var (
 	ErrInProgress = errors.New("another operation is in progress")
 	// ErrNothingRuns says that there is no operation to end.
 	ErrNothingRuns = errors.New("no operation is running")
+	// ErrRefused says that what was asked would not hold, as things stand.
+	ErrRefused = errors.New("refused")
 	// ErrForbidden says that the caller may not.
 	ErrForbidden = errors.New("not permitted")
 	// ErrUnauthenticated says that the caller is not known.
