@@ -70,6 +70,8 @@ func run(ctx context.Context, o options) error {
 			broken = append(broken, name)
 		}
 	}
+	// Built before the tests, so that no test's time runs out over it.
+	note("Argo CD", r.step(ctx, "build the Argo CD that adoption is tested against", command{args: []string{"dev/argocd"}}))
 	note("go vet", r.step(ctx, "vet", command{args: append([]string{"go", "vet"}, o.packages...)}))
 	note("tests", r.withCluster(ctx, func(kubeconfig string) error {
 		return r.step(ctx, "test with the race detector", command{
