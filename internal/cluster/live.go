@@ -30,6 +30,8 @@ type Live struct {
 	Owner string
 	// ByLabel tells that Owner is the value of a label: labels are copied, and may be cut, so it proves nothing alone.
 	ByLabel bool
+	// ByArgoCD tells that Argo CD wrote that label, and nobody copied it; only of objects that we own nothing of.
+	ByArgoCD bool
 	// Steering holds the annotations that steer prune and delete; nil when there are none.
 	Steering map[string]string
 	// Controlled tells that a controller made the object; while Controller lives, it is never pruned on its own.
@@ -85,7 +87,7 @@ func Identity(u *unstructured.Unstructured) Live {
 
 // relevant tells whether the change from old to l is one that an application must know of: not every status write is.
 func (l Live) relevant(old Live) bool {
-	return l.UID != old.UID || l.Entry != old.Entry || l.Content != old.Content || l.Tracking != old.Tracking || l.Owner != old.Owner || l.ByLabel != old.ByLabel || l.Deleting != old.Deleting ||
+	return l.UID != old.UID || l.Entry != old.Entry || l.Content != old.Content || l.Tracking != old.Tracking || l.Owner != old.Owner || l.ByLabel != old.ByLabel || l.ByArgoCD != old.ByArgoCD || l.Deleting != old.Deleting ||
 		l.HasHealth != old.HasHealth || l.Health.Status != old.Health.Status || l.Health.Message != old.Health.Message ||
 		!maps.Equal(l.Steering, old.Steering) || strings.Join(l.URLs, " ") != strings.Join(old.URLs, " ") ||
 		strings.Join(l.Images, " ") != strings.Join(old.Images, " ")

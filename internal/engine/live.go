@@ -11,6 +11,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/health"
+	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
 // readLive is what is kept of a live object, where objects are marked by m.
@@ -20,6 +21,7 @@ func readLive(u *unstructured.Unstructured, m marks) cluster.Live {
 	l.Entry = compare.EntryHash(u.GetManagedFields())
 	if l.Entry == "" {
 		l.Content = contentOf(u)
+		l.ByArgoCD = l.ByLabel && ownership.Wrote(u, ownership.ArgoCD, "metadata", "labels", m.Label)
 	}
 	l.Health, l.HasHealth = health.Of(u)
 	facts := assess.FactsOf(u)

@@ -16,6 +16,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 	"github.com/lockstep-cd/lockstep/internal/project"
+	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // Shadow is how Lockstep sees an application that Argo CD keeps, at the revision that Argo CD compared last.
@@ -125,8 +126,8 @@ func unmarked(app *v1alpha1.Application, u, other *unstructured.Unstructured) *u
 	for _, mark := range trackingAnnotations() {
 		delete(annotations, mark)
 	}
-	if _, both := other.GetLabels()[instanceLabel]; !both && labels[instanceLabel] == app.Name {
-		delete(labels, instanceLabel)
+	if _, both := other.GetLabels()[settings.DefaultInstanceLabel]; !both && labels[settings.DefaultInstanceLabel] == app.Name {
+		delete(labels, settings.DefaultInstanceLabel)
 	}
 	u.SetAnnotations(annotations)
 	u.SetLabels(labels)
@@ -135,9 +136,6 @@ func unmarked(app *v1alpha1.Application, u, other *unstructured.Unstructured) *u
 
 // ignoreHealthAnnotation set to "true" leaves an object out of the application's health.
 const ignoreHealthAnnotation = "argocd.argoproj.io/ignore-healthcheck"
-
-// instanceLabel is the label that Argo CD tracks by unless it is told another.
-const instanceLabel = "app.kubernetes.io/instance"
 
 func trackingAnnotations() []string {
 	return []string{TrackingAnnotation, "argocd.argoproj.io/installation-id"}
@@ -152,7 +150,7 @@ func isMark(p fieldpath.Path) bool {
 	case "annotations":
 		return slices.Contains(trackingAnnotations(), name)
 	case "labels":
-		return name == instanceLabel
+		return name == settings.DefaultInstanceLabel
 	}
 	return false
 }

@@ -185,15 +185,16 @@ func (st *state) proven(l cluster.Live) bool {
 	return applied
 }
 
-// recall notes, where labels count, declared objects that carry our entry and the application's label as applied, and
-// forgets those that are gone: the record may have been lost, and must not outlive its object.
+// recall notes, where labels count, declared objects that carry the application's label and our entry as applied, and those
+// to which Argo CD gave the label: an application that was adopted in step is not applied again. It forgets those that are
+// gone: the record may have been lost, and must not outlive its object.
 func (e *Engine) recall(st *state, l *look) {
 	if e.marks().Method != settings.MethodLabel {
 		return
 	}
 	changed := false
 	for _, it := range l.items {
-		if _, known := st.proofs[it.desired.key]; !known && it.exists && it.live.Entry != "" && e.marks().names(it.live, l.app) {
+		if _, known := st.proofs[it.desired.key]; !known && it.exists && (it.live.Entry != "" || it.live.ByArgoCD) && e.marks().names(it.live, l.app) {
 			st.proofs[it.desired.key], changed = compare.Pair{}, true
 		}
 	}

@@ -3,12 +3,14 @@ package adoption_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 )
@@ -16,12 +18,18 @@ import (
 // kept are the flags of a Lockstep that works beside Argo CD.
 func kept() []string { return []string{"--applications", "lockstep.dev/manager=lockstep"} }
 
-// content is what an application declares; each later version drops a field that the one before had.
+// content is what an application declares; each later version drops a field that the one before had, and an object, which
+// was not touched since it was made.
 func content(app string, version int) map[string]string {
 	return map[string]string{
-		app + "/cm.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + app + ", labels: {team: a}}\ndata: {keep: a" + from(version, 2, ", second: b") + from(version, 1, ", first: c") + "}\n",
-		app + "/web.yaml": deployment(app, version),
+		app + "/spare.yaml": from(version, 1, spare(app, 1)) + from(version, 2, spare(app, 2)),
+		app + "/cm.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + app + ", labels: {team: a}}\ndata: {keep: a" + from(version, 2, ", second: b") + from(version, 1, ", first: c") + "}\n",
+		app + "/web.yaml":   deployment(app, version),
 	}
+}
+
+func spare(app string, leaves int) string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-spare-%d}\n", app, leaves)
 }
 
 // from is text in the versions up to last.
@@ -141,7 +149,7 @@ func (s *stage) there(app string) {
 	before, first := s.pods(), s.head()
 	generation := s.object("apps/v1", "deployments", app).GetGeneration()
 	s.run(0, "adopt", s.real(app), "--quiet", "1s")
-	s.writtenBy(app, "lockstep")
+	s.looked(app)
 	s.settled(app, first)
 	s.run(0, "app", "diff", s.real(app), "--exit-code")
 	s.samePods(before, app+" adopted")
@@ -151,6 +159,7 @@ func (s *stage) there(app string) {
 	second := s.commit(content(app, 2))
 	s.settled(app, second)
 	s.data(app, "keep second")
+	s.spares(app, 2)
 	s.owned(app, "lockstep")
 	s.samePods(before, app+" synced by Lockstep")
 }
@@ -167,7 +176,16 @@ func (s *stage) back(app string) {
 	third := s.commit(content(app, 3))
 	s.settled(app, third)
 	s.data(app, "keep")
+	s.spares(app)
 	s.samePods(before, app+" synced by Argo CD")
+}
+
+// looked asks for a look at an adopted application and waits until Lockstep has made it; what is in step is not written.
+func (s *stage) looked(app string) {
+	s.t.Helper()
+	_, err := s.apps().Patch(s.t.Context(), s.real(app), types.MergePatchType, []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`), metav1.PatchOptions{})
+	s.must(err)
+	s.until("a look at "+app, func() string { return s.raw(app).GetAnnotations()["argocd.argoproj.io/refresh"] })
 }
 
 // writtenBy waits until a controller has written the application after all others.
@@ -185,6 +203,22 @@ func (s *stage) writtenBy(app, manager string) {
 		}
 		return "it was written by " + last.Manager
 	})
+}
+
+// spares tells which of the application's spare ConfigMaps there are.
+func (s *stage) spares(app string, want ...int) {
+	s.t.Helper()
+	list, err := s.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(s.dest).List(s.t.Context(), metav1.ListOptions{})
+	s.must(err)
+	var found []int
+	for i := range list.Items {
+		if leaves, is := strings.CutPrefix(list.Items[i].GetName(), app+"-spare-"); is && list.Items[i].GetDeletionTimestamp() == nil {
+			found = append(found, int(leaves[0]-'0'))
+		}
+	}
+	if !slices.Equal(found, want) {
+		s.t.Errorf("%s: the spare ConfigMaps %v are there, want %v", app, found, want)
+	}
 }
 
 // data tells which keys the application's ConfigMap has.

@@ -121,6 +121,23 @@ func FieldsOf(f metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, nil
 }
 
+// Wrote tells whether a manager wrote the field that these names lead to. An entry that can not be read shows nothing.
+func Wrote(o *unstructured.Unstructured, manager string, names ...any) bool {
+	p, err := fieldpath.MakePath(names...)
+	if err != nil {
+		return false
+	}
+	for _, f := range o.GetManagedFields() {
+		if f.Manager != manager || f.Subresource != "" {
+			continue
+		}
+		if set, err := FieldsOf(f); err == nil && set.Has(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // ownName tells whether p begins with these names.
 func ownName(p fieldpath.Path, names ...string) bool {
 	if len(p) < len(names) {
