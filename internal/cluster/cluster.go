@@ -48,6 +48,8 @@ type Options struct {
 	Log *slog.Logger
 	// SyncTimeout bounds how long a caller waits for the first list of a kind; default 30 s.
 	SyncTimeout time.Duration
+	// Watchdog looks after the watches.
+	Watchdog Watchdog
 }
 
 // Cluster is one destination.
@@ -69,6 +71,7 @@ type kindWatch struct {
 	store    *store
 	resource Resource
 	cancel   context.CancelFunc
+	dog      Watchdog
 
 	mu    sync.Mutex
 	err   error
@@ -210,7 +213,7 @@ func (c *Cluster) watch(gk schema.GroupKind) (*kindWatch, error) {
 		return nil, fmt.Errorf("kind %s: %w", gk, errors.New("the cluster connection is closed"))
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	w = &kindWatch{resource: res, cancel: cancel}
+	w = &kindWatch{resource: res, cancel: cancel, dog: c.opts.Watchdog}
 	w.store = newStore(c.opts.Read, c.wants, func(k manifest.Key, old, now Live) {
 		c.opts.OnChange(Change{Key: k, Old: old, Now: now})
 	})
@@ -244,7 +247,10 @@ func (w *kindWatch) run(ctx context.Context, client dynamic.ResourceInterface) {
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			events, err := client.Watch(ctx, o)
 			w.note(err)
-			return events, err
+			if err != nil {
+				return nil, err
+			}
+			return w.dog.Guard(events, w.resource.GroupResource().String()), nil
 		},
 	}
 	example := &unstructured.Unstructured{}

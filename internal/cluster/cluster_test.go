@@ -40,18 +40,23 @@ type site struct {
 
 func newSite(t *testing.T, change ...func(*rest.Config)) *site {
 	t.Helper()
+	return newSiteWith(t, func(o *cluster.Options) {
+		for _, f := range change {
+			f(o.REST)
+		}
+	})
+}
+
+func newSiteWith(t *testing.T, tune func(*cluster.Options)) *site {
+	t.Helper()
 	c := env.Cluster(t)
 	client, err := dynamic.NewForConfig(c.REST())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &site{t: t, ns: env.Namespace(t, c), client: client}
-	config := c.REST()
-	for _, f := range change {
-		f(config)
-	}
-	s.cluster, err = cluster.New(cluster.Options{
-		REST: config, Log: slog.New(slog.DiscardHandler), SyncTimeout: 3 * time.Second,
+	o := cluster.Options{
+		REST: c.REST(), Log: slog.New(slog.DiscardHandler), SyncTimeout: 3 * time.Second,
 		Read: func(u *unstructured.Unstructured) cluster.Live {
 			l := cluster.Identity(u)
 			l.Tracking = u.GetAnnotations()[tracking]
@@ -63,7 +68,9 @@ func newSite(t *testing.T, change ...func(*rest.Config)) *site {
 			defer s.mu.Unlock()
 			s.changes = append(s.changes, ch)
 		},
-	})
+	}
+	tune(&o)
+	s.cluster, err = cluster.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

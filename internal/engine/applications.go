@@ -12,14 +12,10 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/handover"
@@ -59,8 +55,8 @@ func newApplications(config *rest.Config, namespace string, changed func(string,
 	}, nil
 }
 
-func (a *applications) start(ctx context.Context, wg *sync.WaitGroup) error {
-	return follow(ctx, wg, a.client, v1alpha1.GroupVersion().WithKind(v1alpha1.ApplicationKind), a)
+func (a *applications) start(ctx context.Context, f *follower) error {
+	return f.follow(ctx, a.client, v1alpha1.GroupVersion().WithKind(v1alpha1.ApplicationKind), a)
 }
 
 func (a *applications) key(name string) string { return a.namespace + "/" + name }
@@ -259,82 +255,6 @@ func wakeHash(app *v1alpha1.Application) string {
 	delete(rest, refreshTimestampAnnotation)
 	_ = enc.Encode(rest)
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// lister is what of a client a reflector needs.
-type lister interface {
-	List(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error)
-	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
-}
-
-// selected lists and watches with selectors.
-type selected struct {
-	dynamic.ResourceInterface
-	by metav1.ListOptions
-}
-
-// List lists the selected objects.
-func (s selected) List(ctx context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	o.LabelSelector, o.FieldSelector = s.by.LabelSelector, s.by.FieldSelector
-	return s.ResourceInterface.List(ctx, o)
-}
-
-// Watch watches the selected objects.
-func (s selected) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	o.LabelSelector, o.FieldSelector = s.by.LabelSelector, s.by.FieldSelector
-	return s.ResourceInterface.Watch(ctx, o)
-}
-
-// follow runs a reflector for one resource into store and waits for the first list.
-func follow(ctx context.Context, wg *sync.WaitGroup, client lister, gvk schema.GroupVersionKind, store cache.ReflectorStore) error {
-	first := &firstList{ReflectorStore: store, done: make(chan struct{})}
-	var mu sync.Mutex
-	var last error
-	note := func(err error) {
-		mu.Lock()
-		last = err
-		mu.Unlock()
-	}
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := client.List(ctx, o)
-			note(err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			events, err := client.Watch(ctx, o)
-			note(err)
-			return events, err
-		},
-	}
-	example := &unstructured.Unstructured{}
-	example.SetGroupVersionKind(gvk)
-	r := cache.NewReflectorWithOptions(lw, example, first, cache.ReflectorOptions{Name: gvk.Kind})
-	wg.Go(func() { r.RunWithContext(ctx) })
-	select {
-	case <-first.done:
-		return nil
-	case <-ctx.Done():
-		mu.Lock()
-		defer mu.Unlock()
-		if last != nil {
-			return fmt.Errorf("%s objects can't be listed: %w", gvk.Kind, last)
-		}
-		return ctx.Err()
-	}
-}
-
-type firstList struct {
-	cache.ReflectorStore
-	once sync.Once
-	done chan struct{}
-}
-
-// Replace passes the list on and reports that the first one is in.
-func (f *firstList) Replace(list []any, version string) error {
-	err := f.ReflectorStore.Replace(list, version)
-	f.once.Do(func() { close(f.done) })
-	return err
 }
 
 // later tells whether resource version a comes after b; versions are comparable numbers (Kubernetes 1.35).

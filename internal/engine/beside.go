@@ -52,7 +52,7 @@ func (e *Engine) followNeighbours(ctx context.Context) error {
 	for _, n := range e.neighbours {
 		gvr := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: plurals[n.kind]}
 		client := selected{ResourceInterface: e.applications.dynamic.Resource(gvr).Namespace(e.opts.Namespace), by: metav1.ListOptions{LabelSelector: controllerSelector}}
-		if err := follow(ctx, &e.wg, client, gvr.GroupVersion().WithKind(n.kind), n); err != nil {
+		if err := e.follower.follow(ctx, client, gvr.GroupVersion().WithKind(n.kind), n); err != nil {
 			return err
 		}
 	}

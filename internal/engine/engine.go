@@ -64,6 +64,8 @@ type Options struct {
 	// ExplainAfter is how long an application is Progressing before it is looked for why; in any other state that is not well it
 	// takes a tenth of it. 10 s if 0.
 	ExplainAfter time.Duration
+	// Silence is how long a watch may bring neither event nor bookmark before it is made anew; default 3 minutes.
+	Silence time.Duration
 	// Metrics count what happens; see NewMetrics.
 	Metrics *Metrics
 	// Log takes what operators should know.
@@ -101,6 +103,8 @@ type Engine struct {
 	auditor *auditor
 	// marking are the marks in force, see marks.
 	marking atomic.Pointer[marks]
+	// follower follows what the control plane's namespace holds.
+	follower follower
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -136,7 +140,8 @@ func New(o Options) (*Engine, error) {
 	e.marking.Store(&marks{Tracking: settings.Default().Tracking, home: o.Namespace})
 	o.Sources.Repositories = o.Repositories
 	var err error
-	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: e.read, OnChange: e.onLive, Log: o.Log})
+	e.follower.dog = cluster.Watchdog{Silence: o.Silence, Renewed: e.onSilence}
+	e.cluster, err = cluster.New(cluster.Options{REST: o.REST, Read: e.read, OnChange: e.onLive, Watchdog: e.follower.dog, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +182,13 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.watchSecrets(ctx); err != nil {
 		return err
 	}
-	if err := e.projects.start(ctx, &e.wg); err != nil {
+	if err := e.projects.start(ctx, &e.follower); err != nil {
 		return err
 	}
 	if err := e.followNeighbours(ctx); err != nil {
 		return err
 	}
-	if err := e.applications.start(ctx, &e.wg); err != nil {
+	if err := e.applications.start(ctx, &e.follower); err != nil {
 		return err
 	}
 	e.wg.Go(func() { e.events.run(ctx) })
@@ -206,6 +211,7 @@ func (e *Engine) Stop() {
 	e.whys.queue.Close()
 	e.cancel()
 	e.wg.Wait()
+	e.follower.wg.Wait()
 	e.cluster.Stop()
 }
 

@@ -22,6 +22,7 @@ type Metrics struct {
 	syncs        *prometheus.CounterVec
 	audits       prometheus.Counter
 	mismatches   *prometheus.CounterVec
+	renewed      prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -39,6 +40,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		passed:       counter("lockstep_commits_passed_total", "Commits that did not concern an application, counted for each."),
 		applied:      counter("lockstep_objects_applied_total", "Objects applied."),
 		pruned:       counter("lockstep_objects_pruned_total", "Objects pruned."),
+		renewed:      counter("lockstep_watches_renewed_total", "Watches made anew since they brought neither event nor bookmark."),
 		statusWrites: counter("lockstep_status_writes_total", "Writes of Application objects."),
 		syncs:        prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lockstep_syncs_total", Help: "Operations ended, by phase."}, []string{"phase"}),
 	}
@@ -49,7 +51,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.mismatches.WithLabelValues(string(in))
 	}
 	r.MustRegister(m.audits, m.mismatches)
-	r.MustRegister(m.renders, m.renderTime, m.notKept, m.passed, m.reconcile, m.applied, m.pruned, m.statusWrites, m.syncs)
+	r.MustRegister(m.renders, m.renderTime, m.notKept, m.passed, m.reconcile, m.applied, m.pruned, m.statusWrites, m.syncs, m.renewed)
 	return m
 }
 

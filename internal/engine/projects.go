@@ -34,8 +34,8 @@ func newProjects(config *rest.Config, namespace string, changed func(string)) (*
 	}, nil
 }
 
-func (p *projects) start(ctx context.Context, wg *sync.WaitGroup) error {
-	return follow(ctx, wg, p.client, v1alpha1.GroupVersion().WithKind(v1alpha1.AppProjectKind), p)
+func (p *projects) start(ctx context.Context, f *follower) error {
+	return f.follow(ctx, p.client, v1alpha1.GroupVersion().WithKind(v1alpha1.AppProjectKind), p)
 }
 
 // rules of a project, and whether it exists.

@@ -32,7 +32,7 @@ func (e *Engine) watchSecrets(ctx context.Context) error {
 		LabelSelector: repository.TypeLabel + " in (" + repository.TypeRepository + "," + repository.TypeTemplate + ")",
 	}}
 	store := &each{put: e.putSecret, drop: e.dropSecret, known: map[string]bool{}}
-	if err := follow(ctx, &e.wg, secrets, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, store); err != nil {
+	if err := e.follower.follow(ctx, secrets, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, store); err != nil {
 		return err
 	}
 	for name, put := range map[string]func(map[string]string){
@@ -47,7 +47,7 @@ func (e *Engine) watchSecrets(ctx context.Context) error {
 			e.onCredentials()
 			return err
 		}}
-		if err := follow(ctx, &e.wg, one, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, store); err != nil {
+		if err := e.follower.follow(ctx, one, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, store); err != nil {
 			return err
 		}
 	}

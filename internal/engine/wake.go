@@ -93,3 +93,9 @@ func (e *Engine) onLive(c cluster.Change) {
 		}
 	}
 }
+
+// onSilence tells of a watch that was made anew since nothing came through it.
+func (e *Engine) onSilence(kind string, silent time.Duration) {
+	e.opts.Metrics.renewed.Inc()
+	e.log.Warn("watch made anew: it brought neither event nor bookmark", "kind", kind, "silent", silent)
+}
