@@ -85,6 +85,11 @@ func (a *Access) Repositories(ctx context.Context, set *repository.Set) error {
 		return err
 	}
 	set.KnownHosts(hosts["ssh_known_hosts"])
+	keys, err := a.configMap(ctx, "argocd-gpg-keys-cm")
+	if err != nil {
+		return err
+	}
+	set.SigningKeys(keys)
 	authorities, err := a.configMap(ctx, "argocd-tls-certs-cm")
 	set.Authorities(maps.Clone(authorities))
 	return err

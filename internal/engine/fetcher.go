@@ -39,12 +39,15 @@ func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
 	if err != nil {
 		return nil, err // the next look at that repository wakes the application
 	}
-	t, _, err := f.chain.Sources.open(ctx, source, rev, func(url string) error {
+	t, full, err := f.chain.Sources.open(ctx, source, rev, func(url string) error {
 		err := f.request.rules.Source(url)
 		f.notes.module(url, err)
 		return err
 	})
 	f.request.note(err)
+	if err == nil {
+		err = f.chain.Sources.verified(ctx, f.request.rules, source, full)
+	}
 	return f.notes.fetch(l, rev.Commit, t, err)
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -41,10 +42,13 @@ func localFault(app *v1alpha1.Application, s *v1alpha1.SyncOperation) string {
 }
 
 // aimLocal is the look at the manifests of the operation. The project's rules, the tracking and prune by request hold as
-// always; a project that demands signatures has refused the application before.
+// always; a project that demands signatures gets none.
 func (e *Engine) aimLocal(ctx context.Context, st *state, l *look) (*look, error) {
 	r := st.running
 	t := &look{app: l.app, rules: l.rules, invalid: l.invalid}
+	if t.invalid == nil && l.rules.Signed() {
+		t.invalid = errors.New("operation.sync.manifests: the project demands signed commits, and local manifests are none")
+	}
 	if t.invalid != nil {
 		return t, nil
 	}

@@ -82,7 +82,7 @@ func TestLocalManifests(t *testing.T) {
 	w.project("signed", map[string]any{"signatureKeys": []any{map[string]any{"keyID": "4AEE18F83AFDEB23"}}})
 	w.patchApp("l", `{"spec":{"project":"signed"}}`)
 	w.request("l", v1alpha1.Operation{Sync: &v1alpha1.SyncOperation{Manifests: []string{configMap("d", "1")}}})
-	w.ends("l", v1alpha1.OperationFailed, "signed", "demands signed commits")
+	w.ends("l", v1alpha1.OperationFailed, "signed", "demands signed commits, and local manifests are none")
 	if _, there := w.configMap("d"); there {
 		t.Error("d was applied")
 	}

@@ -61,6 +61,8 @@ type request struct {
 	// unreached notes that something the rendering needs could not be got, which may be over with the next attempt; nil
 	// notes nothing.
 	unreached *atomic.Bool
+	// demanded is what decides over signatures of the sources; empty where none is demanded.
+	demanded string
 }
 
 func (r request) note(err error) {
@@ -97,9 +99,13 @@ type opened struct {
 func (c *Chain) render(ctx context.Context, r request, old *rendering) (*rendering, error) {
 	ctx, cancel := context.WithTimeout(ctx, renderTimeout)
 	defer cancel()
+	r.demanded = c.Sources.demanded(r)
 	out := &rendering{inputs: inputsHash(r, c.Sources.laysIn(r)...), tool: c.version}
 	revs, err := c.resolve(ctx, r)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.signed(ctx, r, revs); err != nil {
 		return nil, err
 	}
 	for _, rev := range revs {
@@ -298,6 +304,7 @@ func inputsHash(r request, more ...bool) string {
 	for _, part := range []any{r.sources, r.app.Name, r.app.Spec.Destination.Namespace, projectOf(r.app), r.fixed, more} {
 		_ = enc.Encode(part) // a hash does not fail to be written to
 	}
+	_, _ = h.Write([]byte(r.demanded)) // nor does it here
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

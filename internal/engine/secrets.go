@@ -38,6 +38,7 @@ func (e *Engine) watchSecrets(ctx context.Context) error {
 	for name, put := range map[string]func(map[string]string){
 		settings.ConfigMap:          e.configure,
 		"argocd-ssh-known-hosts-cm": func(d map[string]string) { e.opts.Repositories.KnownHosts(d["ssh_known_hosts"]) },
+		"argocd-gpg-keys-cm":        e.putSigningKeys,
 		"argocd-tls-certs-cm":       func(d map[string]string) { e.opts.Repositories.Authorities(maps.Clone(d)) },
 	} {
 		one := selected{core("configmaps"), metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}}

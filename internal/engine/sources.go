@@ -23,6 +23,7 @@ type Sources struct {
 	// NoSubmodules leaves the submodules of all repositories out.
 	NoSubmodules bool
 	tokens       token.Exchange
+	signatures   verdicts
 }
 
 // entry is what is known of the repository of a source, its credentials exchanged for what the server takes.

@@ -1,35 +1,19 @@
 package project
 
-import (
-	"fmt"
-
-	"github.com/lockstep-cd/lockstep/api/v1alpha1"
-)
+import "fmt"
 
 // Enforceable says why the project's rules can't all be kept here; nil when they can. A rule that is not understood must not
 // be passed over: what it would have refused would go through.
 func (r Rules) Enforceable() error {
 	switch {
-	case len(r.spec.SignatureKeys) > 0, demandsSignatures(r.spec.SourceIntegrity):
-		return fmt.Errorf("project %s demands signed commits, and signatures are not verified by this version", r.name)
+	case misunderstood(r.spec.SourceIntegrity) != "":
+		return fmt.Errorf("project %s has a policy of sourceIntegrity with mode %q, which is none of none, head and strict", r.name, misunderstood(r.spec.SourceIntegrity))
 	case len(r.spec.DestinationServiceAccounts) > 0:
 		return fmt.Errorf("project %s names accounts to write as (destinationServiceAccounts), and this version writes as itself only", r.name)
 	case r.spec.PermitOnlyProjectScopedClusters:
 		return fmt.Errorf("project %s permits clusters of its own only, and this version knows none besides the one it runs in", r.name)
 	}
 	return nil
-}
-
-func demandsSignatures(s *v1alpha1.SourceIntegrity) bool {
-	if s == nil || s.Git == nil {
-		return false
-	}
-	for _, p := range s.Git.Policies {
-		if p != nil && p.GPG != nil && p.GPG.Mode != "none" {
-			return true
-		}
-	}
-	return false
 }
 
 // Windows says why nothing may be synced by itself; nil when it may. Windows are not evaluated by this version, so that a

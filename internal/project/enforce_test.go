@@ -19,8 +19,8 @@ func TestRulesThatCanNotBeKeptAreNotPassedOver(t *testing.T) {
 		want string
 	}{
 		"nothing":      {v1alpha1.AppProjectSpec{}, ""},
-		"keys":         {v1alpha1.AppProjectSpec{SignatureKeys: []v1alpha1.SignatureKey{{KeyID: "1"}}}, "signed commits"},
-		"integrity":    {v1alpha1.AppProjectSpec{SourceIntegrity: gpg("head")}, "signed commits"},
+		"keys":         {v1alpha1.AppProjectSpec{SignatureKeys: []v1alpha1.SignatureKey{{KeyID: "1"}}}, ""},
+		"integrity":    {v1alpha1.AppProjectSpec{SourceIntegrity: gpg("paranoid")}, `mode "paranoid"`},
 		"no integrity": {v1alpha1.AppProjectSpec{SourceIntegrity: gpg("none")}, ""},
 		"accounts": {v1alpha1.AppProjectSpec{DestinationServiceAccounts: []v1alpha1.ApplicationDestinationServiceAccount{{Server: "*"}}},
 			"destinationServiceAccounts"},

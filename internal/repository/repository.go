@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lockstep-cd/lockstep/internal/git"
+	"github.com/lockstep-cd/lockstep/internal/signature"
 )
 
 // TypeLabel tells what a Secret holds.
@@ -92,10 +93,11 @@ type Set struct {
 	bySecret  map[string]Entry
 	hosts     string
 	authority map[string]string
+	ring      *signature.Ring
 }
 
 // NewSet makes an empty set.
-func NewSet() *Set { return &Set{bySecret: map[string]Entry{}} }
+func NewSet() *Set { return &Set{bySecret: map[string]Entry{}, ring: signature.NewRing(nil)} }
 
 // Put takes in what a Secret says and tells whether anything changed. Nil data removes it.
 func (s *Set) Put(secret string, e *Entry) bool {
@@ -122,6 +124,21 @@ func (s *Set) Authorities(byHost map[string]string) {
 	s.mu.Lock()
 	s.authority = byHost
 	s.mu.Unlock()
+}
+
+// SigningKeys replaces the keys of argocd-gpg-keys-cm, by name.
+func (s *Set) SigningKeys(byName map[string]string) {
+	ring := signature.NewRing(byName)
+	s.mu.Lock()
+	s.ring = ring
+	s.mu.Unlock()
+}
+
+// Ring are the keys that commits may be signed with.
+func (s *Set) Ring() *signature.Ring {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.ring
 }
 
 // Find returns what is known for a repository of a project: the project's own entry, then a common one, and where that

@@ -28,7 +28,7 @@ func layers() []layer {
 		}},
 		{name: "links", roots: []string{
 			"internal/git", "internal/chart", "internal/resolve", "internal/render", "internal/cluster", "internal/compare",
-			"internal/plan", "internal/apply", "internal/health", "internal/cause", "internal/assess", "internal/install",
+			"internal/plan", "internal/apply", "internal/health", "internal/cause", "internal/assess", "internal/install", "internal/signature",
 		}},
 		{name: "values", siblings: true, roots: []string{
 			"internal/tree", "internal/manifest", "internal/handover", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "internal/sandbox",
@@ -76,7 +76,7 @@ type arrow struct {
 func arrows() []arrow {
 	pure := []string{
 		"internal/compare", "internal/plan", "internal/health", "internal/assess", "internal/resolve", "internal/project",
-		"internal/render/job", "internal/manifest", "internal/tree", "internal/field", "internal/steady", "internal/cause", "internal/handover", "api",
+		"internal/render/job", "internal/manifest", "internal/tree", "internal/field", "internal/steady", "internal/cause", "internal/handover", "internal/signature", "api",
 	}
 	return []arrow{
 		{
