@@ -255,7 +255,7 @@ func (w *kindWatch) run(ctx context.Context, client dynamic.ResourceInterface) {
 	}
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(w.resource.GroupVersion().WithKind(w.resource.Kind))
-	cache.NewReflectorWithOptions(lw, example, w.store, cache.ReflectorOptions{Name: w.resource.String()}).
+	cache.NewReflectorWithOptions(lw, example, w.store, cache.ReflectorOptions{Name: w.resource.String(), Backoff: Retries()}).
 		RunWithContext(ctx)
 }
 

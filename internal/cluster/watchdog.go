@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -11,6 +12,12 @@ import (
 // sends a bookmark about once a minute, so that a watch which is silent for longer is most often one that nothing comes
 // through any more: a connection that a proxy holds open, an API server that stands still.
 const Silence = 3 * time.Minute
+
+// Retries are the pauses after which a watch that failed is made again: up to some seconds. With the library's own, of up to
+// a minute, a change by hand could go unseen for that long after the API server has come back.
+func Retries() *wait.Backoff {
+	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
+}
 
 // Watchdog looks after watches. The zero value lets none be silent for longer than Silence.
 type Watchdog struct {

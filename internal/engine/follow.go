@@ -73,7 +73,7 @@ func (f *follower) follow(ctx context.Context, client lister, gvk schema.GroupVe
 	}
 	example := &unstructured.Unstructured{}
 	example.SetGroupVersionKind(gvk)
-	r := cache.NewReflectorWithOptions(lw, example, first, cache.ReflectorOptions{Name: gvk.Kind})
+	r := cache.NewReflectorWithOptions(lw, example, first, cache.ReflectorOptions{Name: gvk.Kind, Backoff: cluster.Retries()})
 	f.wg.Go(func() { r.RunWithContext(ctx) })
 	select {
 	case <-first.done:
