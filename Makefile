@@ -12,8 +12,8 @@ LDFLAGS   := -s -w -X main.version=$(VERSION)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 # How often `make soak` repeats the tests, and how long the tests of one package may take.
 ROUNDS    ?= 10
-# How long each fuzz test makes up input in `make soak`, and how often the rounds together kill a process inside a sync.
-FUZZ      ?= 2m
+# How many inputs each fuzz test makes up in `make soak` (minutes), and how often the rounds together kill a process inside a sync.
+FUZZ      ?= 300000
 KILLS     ?= 50
 # Numbers of applications that `make bench-full` measures.
 SIZES     ?= 100 1000 5000 10000
@@ -52,7 +52,7 @@ test: check-go ## Vet and test everything, with the race detector, against a rea
 	$(GO) run ./dev/test -timeout $(TIMEOUT)
 
 .PHONY: soak
-soak: check-go ## Repeat the tests ROUNDS times in random order, with KILLS kills inside syncs; fuzz each input for FUZZ
+soak: check-go ## Repeat the tests ROUNDS times in random order, with KILLS kills inside syncs; fuzz each input FUZZ times
 	LOCKSTEP_TEST_KILLS=$$(( ($(KILLS) + $(ROUNDS) - 1) / $(ROUNDS) )) $(GO) run ./dev/test -timeout $(TIMEOUT) -rounds $(ROUNDS) -shuffle -fuzz $(FUZZ)
 
 .PHONY: bench

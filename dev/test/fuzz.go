@@ -1,20 +1,21 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 )
 
 // fuzzTest is one fuzz test of the root module.
 type fuzzTest struct{ dir, name string }
 
-// command runs the fuzz test alone: the go command fuzzes one at a time.
-func (f fuzzTest) command(d time.Duration) []string {
-	return []string{"go", "test", "-run=^$", "-fuzz=^" + f.name + "$", "-fuzztime=" + d.String(), "./" + filepath.ToSlash(f.dir)}
+// command runs the fuzz test alone: the go command fuzzes one at a time. It ends after a number of inputs: when a time ends it,
+// Go up to 1.26 now and then calls that a failure although nothing was found (golang/go#75804).
+func (f fuzzTest) command(inputs int) []string {
+	return []string{"go", "test", "-run=^$", "-fuzz=^" + f.name + "$", fmt.Sprintf("-fuzztime=%dx", inputs), "./" + filepath.ToSlash(f.dir)}
 }
 
 // fuzzTests finds the fuzz tests by their declarations; other modules below the root are left out.

@@ -23,8 +23,8 @@ type options struct {
 	shuffle bool
 	// timeout of one package's tests, in go test's sense.
 	timeout time.Duration
-	// fuzz is how long each fuzz test makes up input; 0 leaves that out.
-	fuzz time.Duration
+	// fuzz is how many inputs each fuzz test makes up; 0 leaves that out.
+	fuzz int
 	// run selects tests by name, as go test -run does; empty runs all.
 	run string
 	// packages of the root module.
@@ -36,7 +36,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 1, "how often the tests of the root module run")
 	flag.BoolVar(&o.shuffle, "shuffle", false, "run tests in random order")
 	flag.DurationVar(&o.timeout, "timeout", 45*time.Minute, "limit for the tests of one package")
-	flag.DurationVar(&o.fuzz, "fuzz", 3*time.Second, "how long each fuzz test makes up input in a run of everything; 0 leaves it out")
+	flag.IntVar(&o.fuzz, "fuzz", 5000, "how many inputs each fuzz test makes up in a run of everything; 0 leaves it out")
 	flag.StringVar(&o.run, "run", "", "run only tests whose names match; leaves out the local cluster's own")
 	flag.Parse()
 	o.packages = flag.Args()
