@@ -75,9 +75,12 @@ func parseWrites(text []byte) (Writes, error) {
 	return w, nil
 }
 
-// writing leaves out what the control plane does without being asked: its leases, its reviews of rights, its tokens,
-// the statuses of its objects and the children it makes.
+// writing leaves out trials, which write nothing, and what the control plane does without being asked: its leases, its
+// reviews of rights, its tokens, the statuses of its objects and the children it makes.
 func writing(l map[string]string) bool {
+	if l["dry_run"] != "" {
+		return false
+	}
 	switch l["verb"] {
 	case "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION":
 	default:
