@@ -84,7 +84,7 @@ func (sh *shell) shadow(cmd *cobra.Command, f *shadowFlags, args []string) error
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil && cmd.Context().Err() != nil {
+	if err := cmd.Context().Err(); err != nil { // the reports hold it as a finding
 		return err
 	}
 	return sh.printShadows(reports, f.output)

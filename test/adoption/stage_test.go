@@ -24,6 +24,7 @@ import (
 	"github.com/lockstep-cd/lockstep/test/env"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
 	"github.com/lockstep-cd/lockstep/test/local"
+	"github.com/lockstep-cd/lockstep/test/program"
 )
 
 // patience is how long anything may take.
@@ -46,7 +47,7 @@ func newStage(t *testing.T, method string, files map[string]string) *stage {
 	t.Helper()
 	c := env.Cluster(t)
 	s := &stage{t: t, cluster: c, dir: t.TempDir(), control: env.Namespace(t, c), dest: env.Namespace(t, c)}
-	t.Setenv(programVariable, "1")
+	program.Use(t)
 	var err error
 	s.client, err = dynamic.NewForConfig(c.REST())
 	s.must(err)

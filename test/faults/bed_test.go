@@ -19,6 +19,7 @@ import (
 	"github.com/lockstep-cd/lockstep/test/env"
 	"github.com/lockstep-cd/lockstep/test/gitserver"
 	"github.com/lockstep-cd/lockstep/test/local"
+	"github.com/lockstep-cd/lockstep/test/program"
 )
 
 // patience is how long anything may take to converge after its fault has ended.
@@ -42,7 +43,7 @@ type bed struct {
 
 func newBed(t *testing.T, cluster *env.Kube) *bed {
 	t.Helper()
-	t.Setenv(programVariable, "1")
+	program.Use(t)
 	b := &bed{t: t, cluster: cluster, dir: t.TempDir(), control: env.Namespace(t, cluster), dest: env.Namespace(t, cluster)}
 	config := cluster.REST()
 	config.QPS = -1
