@@ -52,7 +52,11 @@ func (e *Engine) followNeighbours(ctx context.Context) error {
 	for _, n := range e.neighbours {
 		gvr := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: plurals[n.kind]}
 		client := selected{ResourceInterface: e.applications.dynamic.Resource(gvr).Namespace(e.opts.Namespace), by: metav1.ListOptions{LabelSelector: controllerSelector}}
-		if err := e.follower.follow(ctx, client, gvr.GroupVersion().WithKind(n.kind), n); err != nil {
+		store := &each{
+			known: map[string]bool{}, drop: func(name string) { n.set(name, false) },
+			put: func(u *unstructured.Unstructured) error { n.set(u.GetName(), works(u)); return nil },
+		}
+		if err := e.follower.follow(ctx, client, gvr.GroupVersion().WithKind(n.kind), store); err != nil {
 			return err
 		}
 	}
@@ -74,49 +78,12 @@ func (n neighbours) running(namespace string) string {
 	return ""
 }
 
-// Add implements cache.ReflectorStore.
-func (n *neighbour) Add(obj any) error { return n.Update(obj) }
-
-// Update implements cache.ReflectorStore.
-func (n *neighbour) Update(obj any) error {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		wanted, set, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
-		there, _, _ := unstructured.NestedInt64(u.Object, "status", "replicas")
-		n.set(u.GetName(), !set || wanted > 0 || there > 0)
-	}
-	return nil
+// works tells whether a workload runs, or is to run, a controller.
+func works(u *unstructured.Unstructured) bool {
+	wanted, set, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+	there, _, _ := unstructured.NestedInt64(u.Object, "status", "replicas")
+	return !set || wanted > 0 || there > 0
 }
-
-// Delete implements cache.ReflectorStore.
-func (n *neighbour) Delete(obj any) error {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		n.set(u.GetName(), false)
-	}
-	return nil
-}
-
-// Replace implements cache.ReflectorStore.
-func (n *neighbour) Replace(list []any, _ string) error {
-	n.mu.Lock()
-	gone := map[string]bool{}
-	for name := range n.alive {
-		gone[name] = true
-	}
-	n.mu.Unlock()
-	for _, obj := range list {
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			delete(gone, u.GetName())
-			_ = n.Update(u) // it has no error
-		}
-	}
-	for name := range gone {
-		n.set(name, false)
-	}
-	return nil
-}
-
-// Resync implements cache.ReflectorStore.
-func (n *neighbour) Resync() error { return nil }
 
 func (n *neighbour) set(name string, alive bool) {
 	n.mu.Lock()

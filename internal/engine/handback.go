@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,13 +79,7 @@ func (h *Handback) each(ctx context.Context, app *v1alpha1.Application, do func(
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("application %s: %w", app.Name, err)
 	}
-	var keys []manifest.Key
-	for _, k := range owned {
-		if k != (manifest.Key{}) {
-			keys = append(keys, k)
-		}
-	}
-	return keys, nil
+	return slices.DeleteFunc(owned, func(k manifest.Key) bool { return k == manifest.Key{} }), nil
 }
 
 // look reads one object; nil when it is not there, not the application's, or not ours in any field.
