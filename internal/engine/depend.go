@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/plan"
@@ -23,9 +24,8 @@ func (e *Engine) dependencies(app *v1alpha1.Application) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if !strings.ContainsAny(text, "=!() ") {
-		names := strings.Split(text, ",")
-		return slices.DeleteFunc(names, func(n string) bool { return n == "" }), nil
+	if names, ok := namesOf(text); ok {
+		return names, nil
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {
@@ -39,6 +39,21 @@ func (e *Engine) dependencies(app *v1alpha1.Application) ([]string, error) {
 	})
 	slices.Sort(names)
 	return names, nil
+}
+
+// namesOf are the names that a text lists, separated by commas with or without blanks; ok is false when it can only be a label
+// selector.
+func namesOf(text string) (names []string, ok bool) {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return nil, false
+		}
+		names = append(names, name)
+	}
+	return names, true
 }
 
 // circular says that an application waits for itself, and along which path.
