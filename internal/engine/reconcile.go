@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -295,7 +296,7 @@ func destination(d v1alpha1.ApplicationDestination) error {
 		return errors.New("spec.destination: server and name exclude each other; set one of them")
 	case d.Name != "" && d.Name != InClusterName:
 		return fmt.Errorf("spec.destination.name: cluster %s is not known; known is %s", d.Name, InClusterName)
-	case d.Server != "" && trimSlash(d.Server) != InClusterServer:
+	case d.Server != "" && strings.ToLower(trimSlash(d.Server)) != InClusterServer:
 		return fmt.Errorf("spec.destination.server: cluster %s is not known; known is %s", d.Server, InClusterServer)
 	}
 	return nil
