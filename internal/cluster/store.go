@@ -132,10 +132,12 @@ func (s *store) ends(key manifest.Key, uid types.UID, version string) {
 	s.kept[key] = l
 }
 
-// otherwise tells that the same object was read by another reader: the settings of how objects are marked have changed.
+// otherwise tells that the same object was read by another reader: the settings of how objects are marked, or of what is well,
+// have changed.
 func otherwise(l, old Live) bool {
 	return l.UID == old.UID && l.ResourceVersion == old.ResourceVersion &&
-		(l.Owner != old.Owner || l.ByLabel != old.ByLabel || l.Tracking != old.Tracking)
+		(l.Owner != old.Owner || l.ByLabel != old.ByLabel || l.Tracking != old.Tracking || l.HasHealth != old.HasHealth ||
+			l.Health.Status != old.Health.Status || l.Health.Message != old.Health.Message)
 }
 
 // remove forgets the object that was gone at version, but not one of the same name that is newer: an answer to a request of

@@ -39,7 +39,7 @@ func NewAccess(config *rest.Config, namespace string) (*Access, error) {
 
 // Capabilities are what charts see of the cluster.
 func (a *Access) Capabilities() (job.Capabilities, error) {
-	c, err := cluster.New(cluster.Options{REST: a.config, Read: readByAnnotation, OnChange: func(cluster.Change) {}})
+	c, err := cluster.New(cluster.Options{REST: a.config, Read: readByDefault, OnChange: func(cluster.Change) {}})
 	if err != nil {
 		return job.Capabilities{}, err
 	}

@@ -71,7 +71,7 @@ func newAuditor(e *Engine) (*auditor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", e.opts.REST.Host, err)
 	}
-	kinds, err := cluster.New(cluster.Options{REST: e.opts.REST, Read: readByAnnotation, OnChange: func(cluster.Change) {}, Log: e.log})
+	kinds, err := cluster.New(cluster.Options{REST: e.opts.REST, Read: readByDefault, OnChange: func(cluster.Change) {}, Log: e.log})
 	// Renderings of an audit are no renderings of the loop: whoever counts these must not see ours.
 	return &auditor{engine: e, opts: o, client: client, kinds: kinds, metrics: NewMetrics(prometheus.NewRegistry())}, err
 }
@@ -144,8 +144,8 @@ func (a *auditor) audit(ctx context.Context, key string) (list []Mismatch, ok bo
 	for _, m := range list {
 		e.opts.Metrics.mismatches.WithLabelValues(string(m.Input)).Inc()
 		if m.Input == InputSettings {
-			if now, err := a.marks(ctx); err == nil {
-				e.remark(now) //nolint:contextcheck // a watch serves all and outlives the one who asked first
+			if now, err := a.configuration(ctx); err == nil {
+				e.reconfigure(now) //nolint:contextcheck // a watch serves all and outlives the one who asked first
 			}
 		}
 		e.log.Error("audit: a change was missed", "application", m.Application, "input", m.Input, "object", m.Object, "held", m.Held, "found", m.Found)

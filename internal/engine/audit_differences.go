@@ -62,11 +62,15 @@ func (c *comparison) project() {
 	}
 }
 
-// settings looks at how objects are to be marked. An application without a valid spec marks nothing.
+// settings looks at how objects are to be marked, and at what is well. An application without a valid spec marks nothing.
 func (c *comparison) settings() {
-	now := c.fresh.marks
-	if c.fresh.invalid == nil && (c.auditor.engine.marks() != now || c.held.claims != nil && c.held.marks != now) {
-		c.tell(InputSettings, settings.ConfigMap, "other marks", "marks by "+string(now.Method))
+	now, held := c.fresh.settings, c.auditor.engine.configuration.Load()
+	switch {
+	case c.fresh.invalid != nil:
+	case held.marks != now.marks || c.held.claims != nil && c.held.marks != now.marks:
+		c.tell(InputSettings, settings.ConfigMap, "other marks", "marks by "+string(now.marks.Method))
+	case !held.same(now):
+		c.tell(InputSettings, settings.ConfigMap, "other rules of health", "newer ones")
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/record"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
-	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // held is a copy of what the loop holds of one application at a moment at which nobody works on it.
@@ -109,8 +107,8 @@ type fresh struct {
 	caps job.Capabilities
 	// exists tells that there is the project; unreached that a source could not be got, which says nothing about its content.
 	exists, unreached bool
-	// marks are how objects are to say whom they belong to.
-	marks marks
+	// settings are those in force now.
+	settings *configuration
 }
 
 // look resolves, renders and compares without anything that was found out before, except for what the repositories had when
@@ -133,7 +131,7 @@ func (a *auditor) look(ctx context.Context, key string, h held) (fresh, error) {
 	if f.invalid = a.engine.checkBy(f.look, rules); f.invalid != nil {
 		return f, nil
 	}
-	if f.marks, err = a.marks(ctx); err != nil {
+	if f.settings, err = a.configuration(ctx); err != nil {
 		return f, err
 	}
 	ignore, err := compare.ParseRules(app.Spec.IgnoreDifferences)
@@ -147,7 +145,7 @@ func (a *auditor) look(ctx context.Context, key string, h held) (fresh, error) {
 	e := a.engine
 	p := preparation{
 		app: app, rules: rules, kinds: a.kinds, key: e.opts.Key, seal: e.sealer.seal,
-		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName}, marks: f.marks,
+		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName}, marks: f.settings.marks,
 	}
 	if f.set, f.failed = p.prepare(f.rendering); f.failed != nil {
 		return f, f.failed
@@ -219,21 +217,10 @@ func (a *auditor) project(ctx context.Context, name string) (project.Rules, bool
 	return project.Of(p), true, nil
 }
 
-// marks are those that the settings ask for now.
-func (a *auditor) marks(ctx context.Context) (marks, error) {
+// configuration is what the settings ask for now.
+func (a *auditor) configuration(ctx context.Context) (*configuration, error) {
 	core := a.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(a.engine.opts.Namespace)
-	var data map[string]string
-	switch cm, err := core.Get(ctx, settings.ConfigMap, metav1.GetOptions{}); {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return marks{}, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
-	default:
-		if data, _, err = unstructured.NestedStringMap(cm.Object, "data"); err != nil {
-			return marks{}, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
-		}
-	}
-	s, _ := settings.Read(data)
-	return marks{Tracking: s.Tracking, home: a.engine.opts.Namespace}, nil
+	return configurationNow(ctx, core, a.engine.opts.Namespace)
 }
 
 // judge compares one declared object with what is in the cluster now, see judgeOne.
@@ -250,7 +237,7 @@ func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, 
 	if err != nil {
 		return it, fmt.Errorf("%s: %w", d.key, err)
 	}
-	it.exists, it.live = true, readLive(live, e.marks()) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	it.exists, it.live = true, e.configuration.Load().live(live) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	if automated(app).Enabled && ignore.Empty() && pair.Entry != "" && pair.Entry == it.live.Entry && pair.Desired != d.hash {
 		it.verdict = compare.Different // an apply is due, and the loop does not ask either
 		return it, nil
@@ -264,7 +251,7 @@ func (a *auditor) judge(ctx context.Context, h held, app *v1alpha1.Application, 
 		it.exists = false
 		return it, nil
 	}
-	it.verdict, it.live = found.Verdict, readLive(live, e.marks()) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	it.verdict, it.live = found.Verdict, e.configuration.Load().live(live) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	return it, nil
 }
 
@@ -282,7 +269,7 @@ func (a *auditor) leftovers(ctx context.Context, l *look) error {
 		if err != nil {
 			return err
 		}
-		l.extras = append(l.extras, readLive(live, a.engine.marks())) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+		l.extras = append(l.extras, a.engine.configuration.Load().live(live)) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	}
 	return nil
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/render/job"
 	"github.com/lockstep-cd/lockstep/internal/rendercache"
 	"github.com/lockstep-cd/lockstep/internal/repository"
-	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // Options of an engine.
@@ -101,8 +100,8 @@ type Engine struct {
 	// deaf holds the inputs that wake nobody; only tests put some in.
 	deaf    sync.Map
 	auditor *auditor
-	// marking are the marks in force, see marks.
-	marking atomic.Pointer[marks]
+	// configuration is what the settings say about live objects.
+	configuration atomic.Pointer[configuration]
 	// follower follows what the control plane's namespace holds.
 	follower follower
 
@@ -137,7 +136,8 @@ func New(o Options) (*Engine, error) {
 		opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners(), doubts: newDoubts(),
 		readers: newReaders(), outdated: newOutdated(),
 	}
-	e.marking.Store(&marks{Tracking: settings.Default().Tracking, home: o.Namespace})
+	first, _ := configured(nil, o.Namespace) // nothing is wrong with no settings
+	e.configuration.Store(first)
 	o.Sources.Repositories = o.Repositories
 	var err error
 	e.follower.dog = cluster.Watchdog{Silence: o.Silence, Renewed: e.onSilence}
@@ -162,7 +162,7 @@ func New(o Options) (*Engine, error) {
 	if e.sealer, err = newSealer(); err != nil {
 		return nil, err
 	}
-	finder, err := evidence.New(o.REST)
+	finder, err := evidence.New(o.REST, e.rules)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type possession struct {
 
 // NewHandback makes one for the cluster that config reaches. The caller's rights there are what it works with.
 func NewHandback(config *rest.Config) (*Handback, error) {
-	c, err := cluster.New(cluster.Options{REST: config, Read: readByAnnotation, OnChange: func(cluster.Change) {}})
+	c, err := cluster.New(cluster.Options{REST: config, Read: readByDefault, OnChange: func(cluster.Change) {}})
 	if err != nil {
 		return nil, err
 	}

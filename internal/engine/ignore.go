@@ -43,7 +43,7 @@ func (st *state) ignore(app *v1alpha1.Application) error {
 // read is what is kept of a live object. The content of those that are followed closely is part of it: of fields that are
 // not in our entry nothing else tells that they change.
 func (e *Engine) read(u *unstructured.Unstructured) cluster.Live {
-	l := readLive(u, e.marks())
+	l := e.configuration.Load().live(u)
 	if _, closely := e.closely.Load(l.Key); closely {
 		l.Content = contentOf(u)
 	}

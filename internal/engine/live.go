@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,20 +11,19 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/assess"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
-	"github.com/lockstep-cd/lockstep/internal/health"
 	"github.com/lockstep-cd/lockstep/internal/manifest/ownership"
 )
 
-// readLive is what is kept of a live object, where objects are marked by m.
-func readLive(u *unstructured.Unstructured, m marks) cluster.Live {
+// live is what is kept of a live object.
+func (c *configuration) live(u *unstructured.Unstructured) cluster.Live {
 	l := cluster.Identity(u)
-	m.read(u, &l)
+	c.marks.read(u, &l)
 	l.Entry = compare.EntryHash(u.GetManagedFields())
 	if l.Entry == "" {
 		l.Content = contentOf(u)
-		l.ByArgoCD = l.ByLabel && ownership.Wrote(u, ownership.ArgoCD, "metadata", "labels", m.Label)
+		l.ByArgoCD = l.ByLabel && ownership.Wrote(u, ownership.ArgoCD, "metadata", "labels", c.marks.Label)
 	}
-	l.Health, l.HasHealth = health.Of(u)
+	l.Health, l.HasHealth = c.health.Of(context.Background(), u) // scripts have bounds of their own
 	facts := assess.FactsOf(u)
 	l.Images, l.URLs = facts.Images, facts.URLs
 	return l

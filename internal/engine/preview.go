@@ -21,7 +21,6 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/project"
 	"github.com/lockstep-cd/lockstep/internal/render"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
-	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // previewAtOnce bounds the objects that a preview asks the API server for at a time.
@@ -94,7 +93,7 @@ type Preview struct {
 
 // NewPreview makes a preview for the cluster that config reaches. The caller's rights there are what it works with.
 func NewPreview(config *rest.Config, sources *Sources) (*Preview, error) {
-	c, err := cluster.New(cluster.Options{REST: config, Read: readByAnnotation, OnChange: func(cluster.Change) {}})
+	c, err := cluster.New(cluster.Options{REST: config, Read: readByDefault, OnChange: func(cluster.Change) {}})
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +127,12 @@ func (p *Preview) Capabilities() (job.Capabilities, error) {
 }
 
 func (p *Preview) against(ctx context.Context, app *v1alpha1.Application, rules project.Rules, rendered *rendering) ([]Difference, error) {
-	m, err := p.marks(ctx, app)
+	c, err := p.configuration(ctx, app)
 	if err != nil {
 		return nil, err
 	}
 	prep := preparation{
-		marks: m, app: app, rules: rules, kinds: p.cluster, seal: func(plain []byte) []byte { return plain },
+		marks: c.marks, app: app, rules: rules, kinds: p.cluster, seal: func(plain []byte) []byte { return plain },
 		cluster: project.Cluster{Server: InClusterServer, Name: InClusterName},
 	}
 	set, err := prep.prepare(rendered)
@@ -144,23 +143,29 @@ func (p *Preview) against(ctx context.Context, app *v1alpha1.Application, rules 
 	if err != nil {
 		return nil, err
 	}
-	return p.all(ctx, app, set, ignore)
+	return p.all(ctx, app, set, previewed{c, ignore})
 }
 
-func (p *Preview) all(ctx context.Context, app *v1alpha1.Application, set *desiredSet, ignore *compare.Rules) ([]Difference, error) {
+// previewed is by what a preview judges.
+type previewed struct {
+	*configuration
+	ignore *compare.Rules
+}
+
+func (p *Preview) all(ctx context.Context, app *v1alpha1.Application, set *desiredSet, by previewed) ([]Difference, error) {
 	gone := leftovers(app, set)
 	out := make([]Difference, len(set.objects)+len(gone))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(previewAtOnce)
 	for i := range set.objects {
 		group.Go(func() (err error) {
-			out[i], err = p.one(ctx, app, &set.objects[i], ignore.For(set.objects[i].key))
+			out[i], err = p.one(ctx, app, &set.objects[i], by)
 			return err
 		})
 	}
 	for i, r := range gone {
 		group.Go(func() (err error) {
-			out[len(set.objects)+i], err = p.leftover(ctx, app, set.marks, r)
+			out[len(set.objects)+i], err = p.leftover(ctx, app, by.configuration, r)
 			return err
 		})
 	}
@@ -179,7 +184,7 @@ func leftovers(app *v1alpha1.Application, set *desiredSet) []v1alpha1.ResourceSt
 }
 
 // leftover tells whether an object that is declared no more is still there and ours; the zero value says it is not.
-func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, m marks, r v1alpha1.ResourceStatus) (Difference, error) {
+func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, c *configuration, r v1alpha1.ResourceStatus) (Difference, error) {
 	key := manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 	resource, err := p.cluster.Kind(schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind})
 	if errors.Is(err, cluster.ErrNoKind) {
@@ -195,8 +200,8 @@ func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, m mar
 	case err != nil:
 		return Difference{}, fmt.Errorf("%s: %w", key, err)
 	}
-	seen := readLive(live, m) //nolint:contextcheck // a rule of health that runs a script has its own bounds
-	if !m.names(seen, app) {
+	seen := c.live(live) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	if !c.marks.names(seen, app) {
 		return Difference{}, nil
 	}
 	shown, _ := presentable(live, nil)
@@ -204,7 +209,7 @@ func (p *Preview) leftover(ctx context.Context, app *v1alpha1.Application, m mar
 }
 
 // one compares a declared object.
-func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired, ignore compare.Ignore) (Difference, error) {
+func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired, by previewed) (Difference, error) {
 	diff := Difference{Key: d.key, Origin: d.Origin, Verdict: compare.Missing}
 	if d.problem != nil {
 		diff.Note = d.problem.Error()
@@ -226,7 +231,7 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	if err != nil {
 		return diff, fmt.Errorf("%s: %w", d.key, err)
 	}
-	diff.seen = readByAnnotation(live) //nolint:contextcheck // a rule of health that runs a script has its own bounds
+	diff.seen = by.live(live) //nolint:contextcheck // a rule of health that runs a script has its own bounds
 	diff.ignoreHealth = d.GetAnnotations()[ignoreHealthAnnotation] == "true"
 	sides, err := p.sides(ctx, app, d, live)
 	if err != nil {
@@ -238,7 +243,7 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 		diff.Live, diff.Next = presentable(live, declared)
 		return diff, nil
 	}
-	found, err := ignore.WithNormal(ctx, sides)
+	found, err := by.ignore.For(d.key).WithNormal(ctx, sides)
 	if err != nil {
 		return diff, fmt.Errorf("%s: %w", d.key, err)
 	}
@@ -253,27 +258,18 @@ func (p *Preview) one(ctx context.Context, app *v1alpha1.Application, d *desired
 	return diff, nil
 }
 
-// marks are those that the engine uses, read from its settings; who may not read them gets the usual ones.
-func (p *Preview) marks(ctx context.Context, app *v1alpha1.Application) (marks, error) {
-	m := marks{Tracking: settings.Default().Tracking}
+// configuration is what the engine uses, read from its settings; who may not read them gets the usual ones.
+func (p *Preview) configuration(ctx context.Context, app *v1alpha1.Application) (*configuration, error) {
 	r, err := p.cluster.Kind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	if err != nil {
-		return m, err
+		return nil, err
 	}
-	u, err := p.cluster.Get(ctx, r, manifest.Key{Kind: "ConfigMap", Namespace: app.Namespace, Name: settings.ConfigMap})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return m, nil
-	case err != nil:
-		return m, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
+	c, err := configurationNow(ctx, inNamespace{p.cluster, r, app.Namespace}, "")
+	if apierrors.IsForbidden(err) {
+		c, _ = configured(nil, "")
+		return c, nil
 	}
-	data, _, err := unstructured.NestedStringMap(u.Object, "data")
-	if err != nil {
-		return m, fmt.Errorf("ConfigMap %s: %w", settings.ConfigMap, err)
-	}
-	s, _ := settings.Read(data)
-	m.Tracking = s.Tracking
-	return m, nil
+	return c, err
 }
 
 // sides are the object as it is and as a sync would leave it.

@@ -10,7 +10,6 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/compare"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
-	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
@@ -113,35 +112,6 @@ func ownerOf(id string, k manifest.Key) string {
 		return ""
 	}
 	return app
-}
-
-// readByAnnotation reads an object as it is without settings.
-func readByAnnotation(u *unstructured.Unstructured) cluster.Live { return readLive(u, marks{}) }
-
-// marks are those in force.
-func (e *Engine) marks() marks { return *e.marking.Load() }
-
-// configure takes over the settings of argocd-cm; nil stands for no ConfigMap.
-func (e *Engine) configure(data map[string]string) {
-	s, bad := settings.Read(data)
-	for _, err := range bad {
-		e.log.Warn("setting not usable", "error", err)
-	}
-	if e.hears(InputSettings) {
-		e.remark(marks{Tracking: s.Tracking, home: e.opts.Namespace})
-	}
-}
-
-// remark marks by now from now on. Where that is otherwise than before, everything is read again and every application
-// looked at: what is declared gets its new mark, nothing else happens.
-func (e *Engine) remark(now marks) {
-	if old := e.marking.Swap(&now); *old == now {
-		return
-	}
-	e.cluster.Reread()
-	for _, key := range e.applications.keys() {
-		e.rouse(InputSettings, key, queue.Commits)
-	}
 }
 
 // marked are the keys of the applications that a live object's mark names: several, where a label holds only the beginning

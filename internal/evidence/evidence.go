@@ -45,13 +45,15 @@ type Finder struct {
 	dyn    dynamic.Interface
 	core   kubernetes.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
+	// rules are those of what is well.
+	rules func() health.Rules
 
 	mu    sync.Mutex
 	known time.Time // when the mapper asked the cluster for its kinds
 }
 
-// New makes a finder that reads with the rights of config.
-func New(config *rest.Config) (*Finder, error) {
+// New makes a finder that reads with the rights of config. What is well is asked of rules each time.
+func New(config *rest.Config, rules func() health.Rules) (*Finder, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the API server has fair limits of its own
 	dyn, err := dynamic.NewForConfig(config)
@@ -67,7 +69,7 @@ func New(config *rest.Config) (*Finder, error) {
 		return nil, err
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))
-	return &Finder{dyn: dyn, core: core, mapper: mapper, known: time.Now()}, nil
+	return &Finder{dyn: dyn, core: core, mapper: mapper, rules: rules, known: time.Now()}, nil
 }
 
 // Found is what was read for one application.
@@ -170,7 +172,7 @@ func (e *evidence) object(ctx context.Context, s suspect) error {
 		return e.passOver(err, s.gvk.Kind+" "+s.namespace+"/"+s.name)
 	}
 	if s.unjudged {
-		if h, has := (health.Rules{}).Of(ctx, u); !has || well(h.Status) {
+		if h, has := e.rules().Of(ctx, u); !has || well(h.Status) {
 			return nil
 		}
 	}
@@ -213,7 +215,7 @@ func (e *evidence) add(ctx context.Context, u *unstructured.Unstructured) error 
 	if u.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		u = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": u.Object["metadata"]}}
 	}
-	h, _ := health.Rules{}.Of(ctx, u)
+	h, _ := e.rules().Of(ctx, u)
 	e.found = append(e.found, cause.Object{Fields: field.Map(u.Object), Health: h})
 	for _, kind := range makes(u.GroupVersionKind().GroupKind()) {
 		if err := e.children(ctx, kind, u); err != nil {

@@ -28,8 +28,7 @@ Each object is Healthy, Progressing, Degraded, Suspended, Missing or Unknown, or
 knows the object first decides:
 
 1. An object that is being deleted is Progressing.
-2. Scripts in Lua, expressions in CEL and tables of your own. The parts are there (internal/health/lua, cel and table);
-   settings do not lead to them yet.
+2. Scripts in Lua, expressions in CEL, classes that give no address, and tables of your own, see below.
 3. The rules of Kubernetes' own kinds, below.
 4. The rules of custom resources, below.
 5. For all other kinds the conventions of conditions: Stalled, Failed or Degraded that is True is Degraded; Ready, Available
@@ -41,6 +40,22 @@ holds no counters, times or generated names, so that it changes only when the ca
 `
 
 const form = `
+## Settings
+
+They stand in ConfigMap argocd-cm and count at once, without a restart. What can not be used is told in the log and left out;
+the rest counts.
+
+| Key | Value |
+|---|---|
+| ` + "`resource.customizations.health.<group>_<Kind>`" + ` | a script in Lua over ` + "`obj`" + ` that returns ` + "`{status = …, message = …}`" + `, or nil for an object without health; it runs for 1 s at most |
+| ` + "`resource.customizations.useOpenLibs.<group>_<Kind>`" + ` | ` + "`true`" + `: the script may use Lua's libraries |
+| ` + "`resource.customizations`" + ` | the older form of both: a document of ` + "`<group>/<Kind>`" + ` with ` + "`health.lua`" + ` and ` + "`health.lua.useOpenLibs`" + ` |
+| ` + "`health.cel.<group>_<Kind>`" + ` | an expression in CEL over ` + "`obj`" + `: a status, a map with status and message, or null |
+| ` + "`health.withoutAddress`" + ` | classes whose Ingresses and LoadBalancer Services are well without an address: ` + "`internal, Ingress/nginx-*, Service/tailscale`" + ` |
+| ` + "`health.table`, `health.table.<name>`" + ` | a table, as below |
+
+A kind without group is ` + "`<Kind>`" + ` alone; ` + "`*`" + ` stands for any characters, and a name without it is asked first.
+
 ## Tables of your own
 
 A table is a YAML list. What is not known is an error that names file and line.

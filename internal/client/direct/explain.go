@@ -9,10 +9,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/lockstep-cd/lockstep/internal/cause"
 	"github.com/lockstep-cd/lockstep/internal/client"
 	"github.com/lockstep-cd/lockstep/internal/evidence"
+	"github.com/lockstep-cd/lockstep/internal/health"
+	"github.com/lockstep-cd/lockstep/internal/health/custom"
+	"github.com/lockstep-cd/lockstep/internal/settings"
 )
 
 // Explain implements client.Explainer. The caller's rights are what it reads with.
@@ -21,7 +25,11 @@ func (c *Client) Explain(ctx context.Context, ref client.Ref) (client.Explanatio
 	if err != nil {
 		return client.Explanation{}, err
 	}
-	finder, err := evidence.New(c.config)
+	rules, unread, err := c.rules(ctx, ref.Namespace)
+	if err != nil {
+		return client.Explanation{}, c.explain(err, "ConfigMap "+settings.ConfigMap)
+	}
+	finder, err := evidence.New(c.config, func() health.Rules { return rules })
 	if err != nil {
 		return client.Explanation{}, err
 	}
@@ -30,7 +38,27 @@ func (c *Client) Explain(ctx context.Context, ref client.Ref) (client.Explanatio
 		return client.Explanation{}, c.explain(err, "application "+ref.String())
 	}
 	found.Input.LastLine = func(namespace, pod, container string) string { return finder.LastLine(ctx, namespace, pod, container) }
-	return client.Explanation{App: app, Causes: cause.OfApplication(app, found.Input), Unread: found.Unread}, nil
+	return client.Explanation{App: app, Causes: cause.OfApplication(app, found.Input), Unread: append(unread, found.Unread...)}, nil
+}
+
+// rules are what the settings of a namespace hold to be well, or why they could not be read.
+func (c *Client) rules(ctx context.Context, namespace string) (health.Rules, []string, error) {
+	core, err := corev1client.NewForConfig(c.config)
+	if err != nil {
+		return health.Rules{}, nil, err
+	}
+	cm, err := core.ConfigMaps(namespace).Get(ctx, settings.ConfigMap, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return health.Rules{}, nil, nil
+	case apierrors.IsForbidden(err):
+		return health.Rules{}, []string{"ConfigMap " + settings.ConfigMap + ": you may not read it; health is that without settings"}, nil
+	case err != nil:
+		return health.Rules{}, nil, err
+	}
+	data, _ := settings.Customizations(cm.Data) // who administers them is told by serve
+	rules, _ := custom.Of(data)
+	return rules.Rules, nil, nil
 }
 
 // explain gives an error of the API server or of the way to it the kind that callers know, and names the object.
