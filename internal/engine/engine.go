@@ -49,7 +49,7 @@ type Options struct {
 	Records *record.Store
 	// Key makes hashes of desired objects unguessable; 32 bytes, the same after a restart.
 	Key []byte
-	// Workers is the number of applications worked on at a time; default 16.
+	// Workers is the number of applications worked on at a time, and one more that somebody has asked for something; default 16.
 	Workers int
 	// PollInterval is how often each repository is asked for its refs; default 2 minutes.
 	PollInterval time.Duration
@@ -133,11 +133,12 @@ func New(o Options) (*Engine, error) {
 		o.Now = time.Now
 	}
 	e := &Engine{
-		opts: o, log: o.Log, queue: queue.New(), states: map[string]*state{}, owners: newOwners(), doubts: newDoubts(),
+		opts: o, log: o.Log, states: map[string]*state{}, owners: newOwners(), doubts: newDoubts(),
 		readers: newReaders(), outdated: newOutdated(),
 	}
 	first, _ := configured(nil, o.Namespace) // nothing is wrong with no settings
 	e.configuration.Store(first)
+	e.queue = queue.New(queue.Options{Place: e.lane})
 	o.Sources.Repositories = o.Repositories
 	var err error
 	e.follower.dog = cluster.Watchdog{Silence: o.Silence, Renewed: e.onSilence}
@@ -167,7 +168,7 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.whys = &whys{
-		gather: finder.Of, after: o.ExplainAfter, log: o.Log, queue: queue.New(), known: map[string]*why{},
+		gather: finder.Of, after: o.ExplainAfter, log: o.Log, queue: queue.New(queue.Options{}), known: map[string]*why{},
 		wake: func(key string) { e.queue.Add(key, queue.Housekeeping) },
 	}
 	e.auditor, err = newAuditor(e)
@@ -197,8 +198,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.wg.Go(func() { e.auditor.run(ctx) })
 	e.wg.Go(func() { e.whys.run(ctx) })
 	for range e.opts.Workers {
-		e.wg.Go(func() { e.work(ctx) })
+		e.wg.Go(func() { e.work(ctx, queue.Housekeeping) })
 	}
+	// Whatever keeps the others busy, nobody who asks for something waits until one of them is free.
+	e.wg.Go(func() { e.work(ctx, queue.People) })
 	return nil
 }
 
@@ -215,9 +218,10 @@ func (e *Engine) Stop() {
 	e.cluster.Stop()
 }
 
-func (e *Engine) work(ctx context.Context) {
+// work takes what is as urgent as least from the queue until ctx ends.
+func (e *Engine) work(ctx context.Context, least queue.Priority) {
 	for {
-		key, ok := e.queue.Get(ctx)
+		key, ok := e.queue.Get(ctx, least)
 		if !ok {
 			return
 		}

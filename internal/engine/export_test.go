@@ -6,3 +6,6 @@ func (e *Engine) Deafen(inputs ...Input) {
 		e.deaf.Store(in, true)
 	}
 }
+
+// Asked tells that an application waits for a worker, or has one.
+func (e *Engine) Asked(key string) bool { return e.queue.Asked(key) }

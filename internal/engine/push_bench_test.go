@@ -35,7 +35,7 @@ func newMonorepo(b *testing.B, n int) *monorepo {
 	for i := range n {
 		files[fmt.Sprintf("apps/app-%05d/a.yaml", i)] = fmt.Sprint(i)
 	}
-	m := &monorepo{queue: queue.New(), reads: map[string]tree.Reads{}, apps: map[string]*v1alpha1.Application{}}
+	m := &monorepo{queue: queue.New(queue.Options{}), reads: map[string]tree.Reads{}, apps: map[string]*v1alpha1.Application{}}
 	if m.remote, err = server.Create("mono", files); err != nil {
 		b.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func (w *whys) forget(key string) {
 // run looks for causes, one application at a time, until ctx ends.
 func (w *whys) run(ctx context.Context) {
 	for {
-		key, ok := w.queue.Get(ctx)
+		key, ok := w.queue.Get(ctx, queue.Housekeeping)
 		if !ok {
 			return
 		}

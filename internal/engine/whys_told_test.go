@@ -29,7 +29,7 @@ func newInquiry(t *testing.T) *inquiry {
 	i.whys = &whys{
 		gather: func(context.Context, *v1alpha1.Application) (evidence.Found, error) { return i.found, nil },
 		wake:   func(string) { i.woken++ },
-		after:  time.Hour, log: slog.New(slog.DiscardHandler), queue: queue.New(), known: map[string]*why{},
+		after:  time.Hour, log: slog.New(slog.DiscardHandler), queue: queue.New(queue.Options{}), known: map[string]*why{},
 	}
 	t.Cleanup(i.queue.Close)
 	return i

@@ -4,9 +4,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/render/pool"
 )
@@ -30,16 +27,7 @@ func TestAChartWithoutEndFailsAlone(t *testing.T) {
 		return v1alpha1.ApplicationSource{RepoURL: url, Path: "."}
 	}
 	w.app("bad", source(bad.URL()))
-	other, err := w.client.Resource(v1alpha1.AppProjects()).Namespace(w.control).Get(t.Context(), "default", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": other.GetAPIVersion(), "kind": other.GetKind(), "metadata": map[string]any{"name": "other"}, "spec": other.Object["spec"],
-	}}
-	if _, err := w.client.Resource(v1alpha1.AppProjects()).Namespace(w.control).Create(t.Context(), copied, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.copyProject("other")
 	w.app("good", source(good.URL()), func(a *v1alpha1.Application) { a.Spec.Project = "other" })
 	w.settled("good", "")
 	t.Log(w.condition("bad", v1alpha1.ConditionComparisonError, "was stopped after 3s of processor time"))

@@ -15,7 +15,7 @@ func take(t *testing.T, q *queue.Queue) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	key, ok := q.Get(ctx)
+	key, ok := q.Get(ctx, queue.Housekeeping)
 	if !ok {
 		t.Fatal("nothing to get")
 	}
@@ -23,7 +23,7 @@ func take(t *testing.T, q *queue.Queue) string {
 }
 
 func TestOrderIsByPriorityThenAge(t *testing.T) {
-	q := queue.New()
+	q := queue.New(queue.Options{})
 	q.Add("drift", queue.Drift)
 	q.Add("late commit", queue.Housekeeping)
 	q.Add("commit", queue.Commits)
@@ -41,7 +41,7 @@ func TestOrderIsByPriorityThenAge(t *testing.T) {
 }
 
 func TestOneWorkerPerKey(t *testing.T) {
-	q := queue.New()
+	q := queue.New(queue.Options{})
 	q.Add("a", queue.Drift)
 	if take(t, q) != "a" {
 		t.Fatal("want a")
@@ -62,7 +62,7 @@ func TestOneWorkerPerKey(t *testing.T) {
 }
 
 func TestAfterKeepsTheEarliest(t *testing.T) {
-	q := queue.New()
+	q := queue.New(queue.Options{})
 	q.AddAfter("a", queue.Drift, time.Hour)
 	q.AddAfter("a", queue.Drift, time.Millisecond)
 	q.AddAfter("a", queue.Drift, 2*time.Hour)
@@ -72,7 +72,7 @@ func TestAfterKeepsTheEarliest(t *testing.T) {
 }
 
 func TestManyWorkersSeeEveryKeyOnce(t *testing.T) {
-	q := queue.New()
+	q := queue.New(queue.Options{})
 	var mu sync.Mutex
 	seen := map[string]int{}
 	var done, wg sync.WaitGroup
@@ -80,7 +80,7 @@ func TestManyWorkersSeeEveryKeyOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for {
-				key, ok := q.Get(context.Background())
+				key, ok := q.Get(context.Background(), queue.Housekeeping)
 				if !ok {
 					return
 				}
