@@ -192,11 +192,14 @@ func different(held, found *rendering) (Input, string) {
 				return InputFiles, "$" + name + "/" + path
 			}
 		}
-		led := map[string]string{}
+		led, named := map[string]string{}, map[string]string{}
 		for _, f := range was.Fetched {
-			led[f.Locator.String()] = f.Found
+			led[f.Locator.String()], named[f.Name] = f.Found, f.Locator.URL
 		}
 		for _, f := range is.Fetched {
+			if url, known := named[f.Name]; f.Name != "" && known && url != f.Locator.URL {
+				return InputSecret, f.Name
+			}
 			if was, known := led[f.Locator.String()]; known && was != f.Found {
 				return InputRepository, f.Locator.String()
 			}

@@ -87,6 +87,7 @@ type Engine struct {
 	events       *events
 	owners       *owners
 	readers      *readers
+	names        *names
 	outdated     *outdated
 	doubts       *doubts
 	schemas      func(*unstructured.Unstructured) error
@@ -134,7 +135,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		opts: o, log: o.Log, states: map[string]*state{}, owners: newOwners(), doubts: newDoubts(),
-		readers: newReaders(), outdated: newOutdated(),
+		readers: newReaders(), names: newNames(), outdated: newOutdated(),
 	}
 	first, _ := configured(nil, o.Namespace) // nothing is wrong with no settings
 	e.configuration.Store(first)
@@ -281,6 +282,7 @@ func (e *Engine) forget(key string) {
 		}
 		e.readers.set(key, nil)
 		e.repos.unsubscribe(key)
+		e.names.forget(key)
 	}
 	e.undeclare(key)
 	e.renderedAgain(key)

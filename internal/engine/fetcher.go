@@ -19,12 +19,13 @@ type fetcher struct {
 
 // Fetch implements job.Fetcher.
 func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
+	name := ""
 	if l.Kind == job.LocateChart && !strings.Contains(l.URL, "://") {
-		at, err := f.chain.Sources.named(l.URL, projectOf(f.request.app))
+		at, err := f.chain.named(f.request, l.URL)
 		if err != nil {
 			return nil, err
 		}
-		l.URL = at
+		name, l.URL = l.URL, at
 	}
 	if err := f.request.rules.Source(l.URL); err != nil {
 		return nil, fmt.Errorf("%s: %w", l, err)
@@ -32,7 +33,7 @@ func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
 	if l.Kind == job.LocateHTTP {
 		t, err := f.chain.Sources.file(ctx, l.URL)
 		f.request.note(err)
-		return f.notes.fetch(l, "", t, err)
+		return f.notes.fetch(fetched{Locator: l}, t, err)
 	}
 	source := locate(l, projectOf(f.request.app))
 	rev, err := f.chain.repos.resolve(ctx, f.request.key, source, f.request.since)
@@ -48,7 +49,7 @@ func (f *fetcher) Fetch(ctx context.Context, l job.Locator) (tree.FS, error) {
 	if err == nil {
 		err = f.chain.Sources.verified(ctx, f.request.rules, source, full)
 	}
-	return f.notes.fetch(l, rev.Commit, t, err)
+	return f.notes.fetch(fetched{Locator: l, Name: name, Found: rev.Commit}, t, err)
 }
 
 func locate(l job.Locator, projectName string) located {

@@ -23,6 +23,8 @@ type part struct {
 
 type fetched struct {
 	Locator job.Locator
+	// Name is how a chart names the repository, where it does not write its URL.
+	Name string `json:",omitempty"`
 	// Found is the commit or version that the locator led to; empty for http and submodules.
 	Found string     `json:",omitempty"`
 	Reads tree.Reads `json:",omitempty"`
@@ -58,15 +60,15 @@ func (n *notes) refs(sources []opened) map[string]tree.FS {
 	return out
 }
 
-// fetch notes what a locator led to, and gives a view that notes what is read of it.
-func (n *notes) fetch(l job.Locator, found string, t tree.FS, err error) (tree.FS, error) {
+// fetch notes what was fetched from where, and gives a view that notes what is read of it.
+func (n *notes) fetch(f fetched, t tree.FS, err error) (tree.FS, error) {
 	if err != nil {
 		return nil, err
 	}
 	view, set := tree.Record(t)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.fetched = append(n.fetched, fetched{Locator: l, Found: found})
+	n.fetched = append(n.fetched, f)
 	n.sets = append(n.sets, set)
 	return view, nil
 }
@@ -182,6 +184,11 @@ func (l *looking) holds(ctx context.Context, i int) bool {
 // again; the commit of a submodule is its parent's to say.
 func (l *looking) found(ctx context.Context, f fetched) bool {
 	r := l.r
+	if f.Name != "" {
+		if url, err := l.chain.named(r, f.Name); err != nil || url != f.Locator.URL {
+			return false
+		}
+	}
 	if r.rules.Source(f.Locator.URL) != nil {
 		return false // rendered again, it is refused with the reason
 	}

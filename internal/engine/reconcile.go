@@ -314,7 +314,7 @@ func (e *Engine) capabilities(r *request) error {
 func (e *Engine) chain() *Chain {
 	return &Chain{
 		Sources: e.opts.Sources, repos: e.repos, tool: e.opts.Render, metrics: e.opts.Metrics,
-		version: e.opts.Version, cache: e.opts.Cache, readers: e.readers,
+		version: e.opts.Version, cache: e.opts.Cache, readers: e.readers, names: e.names,
 	}
 }
 

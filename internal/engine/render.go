@@ -80,11 +80,12 @@ type Chain struct {
 	repos   *repos
 	tool    Renderer
 	metrics *Metrics
-	// version is that of the tool; cache keeps what was rendered, and readers tell what holds without looking. Both may be
-	// nil.
+	// version is that of the tool; cache keeps what was rendered, readers tell what holds without looking, and names hear what
+	// charts name repositories by. All may be nil.
 	version string
 	cache   *rendercache.Store
 	readers *readers
+	names   *names
 }
 
 // opened is a source resolved and opened.

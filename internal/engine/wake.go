@@ -17,7 +17,7 @@ import (
 //   - an application that it depends on (wakeDependents);
 //   - another application that declares the same object, begins to or ends to (owners.set);
 //   - the last application that its deletions waited for (doubts);
-//   - a Secret with credentials for one of its repositories (secrets.go);
+//   - a Secret with credentials for one of its repositories (secrets.go), or that gives a name that its chart uses to another;
 //   - a repository whose refs lead somewhere else (onRepository);
 //   - an API of the cluster that its chart looked for and that came or went (onCapabilities);
 //   - a live object that it declares or owns (onLive);
@@ -60,8 +60,12 @@ func (e *Engine) onRepository(keys []string) {
 	}
 }
 
-// onCredentials asks at once for every repository that did not answer: what was wrong may be right now.
+// onCredentials asks at once for every repository that did not answer: what was wrong may be right now. Those whose charts
+// use a name that leads elsewhere now render again.
 func (e *Engine) onCredentials() {
+	for _, key := range e.names.moved(e.opts.Sources.named) {
+		e.rouse(InputSecret, key, queue.Commits)
+	}
 	e.repos.credentialsAt(time.Now())
 	if e.hears(InputSecret) {
 		e.repos.retry()
