@@ -6,13 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/manifest"
 	"github.com/lockstep-cd/lockstep/internal/plan"
-	"github.com/lockstep-cd/lockstep/internal/project"
 )
 
 // doubts knows the applications of which it is not known what they declare: those not looked at since the start or since
@@ -23,6 +19,8 @@ type doubts struct {
 	unseen map[string]bool
 	// unclear is why an application's declarations are not known.
 	unclear map[string]doubt
+	// moving are, by application, the repositories that have changed since it was looked at.
+	moving map[string]map[string]bool
 	// changes counts, by application, how often its source has changed: a look that began before knows too little.
 	changes map[string]uint64
 	// waiting are the applications that have something to delete, and for whom they wait; "" is for all that are unseen.
@@ -37,7 +35,10 @@ type doubt struct {
 }
 
 func newDoubts() *doubts {
-	return &doubts{unseen: map[string]bool{}, unclear: map[string]doubt{}, changes: map[string]uint64{}, waiting: map[string]string{}}
+	return &doubts{
+		unseen: map[string]bool{}, unclear: map[string]doubt{}, moving: map[string]map[string]bool{}, changes: map[string]uint64{},
+		waiting: map[string]string{},
+	}
 }
 
 // arrived notes an application that is new to this process.
@@ -54,7 +55,7 @@ func (d *doubts) pend(keys []string) {
 	defer d.mu.Unlock()
 	for _, key := range keys {
 		d.changes[key]++
-		d.unclear[key] = doubt{reason: "it was not looked at since its source changed"}
+		d.unclear[key] = doubt{reason: movingReason}
 	}
 }
 
@@ -71,15 +72,19 @@ func (d *doubts) clear(key string, asOf uint64) []string {
 	defer d.mu.Unlock()
 	if d.changes[key] == asOf {
 		delete(d.unclear, key)
+		delete(d.moving, key)
 	}
 	return d.free(key)
 }
 
 // note takes up why it is not known what an application declares; it returns those to wake.
-func (d *doubts) note(key string, why doubt) []string {
+func (d *doubts) note(key string, asOf uint64, why doubt) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unclear[key] = why
+	if d.changes[key] == asOf {
+		delete(d.moving, key)
+	}
 	return d.free(key)
 }
 
@@ -88,6 +93,7 @@ func (d *doubts) forget(key string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.unclear, key)
+	delete(d.moving, key)
 	delete(d.changes, key)
 	return d.free(key)
 }
@@ -96,6 +102,11 @@ func (d *doubts) forget(key string) []string {
 func (d *doubts) free(key string) []string {
 	last := d.unseen[key] && len(d.unseen) == 1
 	delete(d.unseen, key)
+	return d.help(key, last)
+}
+
+// help takes off the waiting those who wait for key, and with last those who wait for all that are unseen.
+func (d *doubts) help(key string, last bool) []string {
 	var out []string
 	for k, whom := range d.waiting {
 		if whom == key || whom == "" && last {
@@ -115,7 +126,12 @@ func (d *doubts) about(key string) (others map[string]doubt, all bool) {
 		d.waiting[key] = ""
 		return nil, true
 	}
-	others = make(map[string]doubt, len(d.unclear))
+	others = make(map[string]doubt, len(d.unclear)+len(d.moving))
+	for k := range d.moving {
+		if k != key {
+			others[k] = doubt{reason: movingReason}
+		}
+	}
 	for k, why := range d.unclear {
 		if k != key {
 			others[k] = why
@@ -130,7 +146,7 @@ func (d *doubts) wait(key, whom string) bool {
 	defer d.mu.Unlock()
 	d.waiting[key] = whom
 	_, still := d.unclear[whom]
-	return still
+	return still || d.moving[whom] != nil
 }
 
 // settle notes whether it is known what the application declares, after a look. A cluster that does not answer is no doubt
@@ -141,7 +157,7 @@ func (e *Engine) settle(st *state, l *look, asOf uint64) {
 		e.wake(e.doubts.clear(st.key, asOf))
 		return
 	}
-	e.wake(e.doubts.note(st.key, doubt{reason: "it can not be rendered: " + oneLine(cmpErr(l.invalid, l.failed).Error())}))
+	e.wake(e.doubts.note(st.key, asOf, doubt{reason: "it can not be rendered: " + oneLine(cmpErr(l.invalid, l.failed).Error())}))
 }
 
 // heldBack says for whom the prunes of an operation have to wait, by object. A person's confirmation ends the waiting.
@@ -257,42 +273,4 @@ func listedIn(app *v1alpha1.Application) map[manifest.Key]bool {
 		}
 	}
 	return keys
-}
-
-// permission asks whether a project permits objects of a kind in a namespace.
-type permission struct {
-	project   string
-	kind      schema.GroupKind
-	namespace string
-	// name counts for cluster-scoped objects only, which rules may name one by one.
-	name string
-}
-
-// permissions answers each question once.
-type permissions struct {
-	projects *projects
-	known    map[permission]bool
-}
-
-// permits tells whether a project permits an object; one that does not exist may permit what is in a namespace by tomorrow.
-func (p permissions) permits(name string, k manifest.Key) bool {
-	q := permission{project: name, kind: k.GroupKind(), namespace: k.Namespace}
-	if k.Namespace == "" {
-		q.name = k.Name
-	}
-	answer, known := p.known[q]
-	if !known {
-		rules, exists := p.projects.rules(name)
-		answer = exists && permitted(rules, k) == nil || !exists && k.Namespace != ""
-		p.known[q] = answer
-	}
-	return answer
-}
-
-// permitted says why a project does not permit an object in the cluster; nil when it does.
-func permitted(rules project.Rules, k manifest.Key) error {
-	if err := rules.Kind(metav1.GroupKind{Group: k.Group, Kind: k.Kind}, k.Name, k.Namespace != ""); err != nil {
-		return err
-	}
-	return rules.Destination(project.Cluster{Server: InClusterServer, Name: InClusterName}, k.Namespace)
 }

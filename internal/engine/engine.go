@@ -158,7 +158,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e.neighbours = e.newNeighbours()
 	e.repos = newRepos(o.Sources, o.PollInterval, e.onRepository, o.Log)
-	e.repos.readers, e.repos.passed = e.readers, e.onPassed
+	e.repos.readers, e.repos.passed, e.repos.doubts, e.repos.freed = e.readers, e.onPassed, e.doubts, e.wake
 	e.events = newEvents(e.writer, o.Log)
 	e.schemas = e.cluster.Check
 	if e.sealer, err = newSealer(); err != nil {

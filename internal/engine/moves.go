@@ -22,6 +22,17 @@ type moves struct {
 	steps map[move][]string
 }
 
+// apps are all of them.
+func (m moves) apps() map[string]bool {
+	all := maps.Clone(m.sure)
+	for _, list := range m.steps {
+		for _, app := range list {
+			all[app] = true
+		}
+	}
+	return all
+}
+
 type move struct {
 	from string
 	to   resolve.Revision
@@ -30,12 +41,13 @@ type move struct {
 // moved lists the applications whose target revision leads elsewhere than when they last asked.
 func (e *repo) moved() moves {
 	e.mu.Lock()
-	subs := make(map[string][]subscription, len(e.subs))
-	for app, list := range e.subs {
-		subs[app] = slices.Clone(list) // subscribe writes into it
-	}
+	defer e.mu.Unlock()
+	return e.leadingElsewhere()
+}
+
+// leadingElsewhere is moved with the lock held.
+func (e *repo) leadingElsewhere() moves {
 	failed := e.err != nil
-	e.mu.Unlock()
 	found := moves{sure: map[string]bool{}, steps: map[move][]string{}}
 	type target struct{ revision, prefix string }
 	type answer struct {
@@ -43,12 +55,12 @@ func (e *repo) moved() moves {
 		err error
 	}
 	known := map[target]answer{} // ten thousand applications follow the same few
-	for app, list := range subs {
+	for app, list := range e.subs {
 		for _, s := range list {
 			t := target{s.source.TargetRevision, s.source.TagPrefix}
 			a, ok := known[t]
 			if !ok {
-				a.rev, a.err = e.resolve(s.source)
+				a.rev, a.err = e.lead(s.source)
 				known[t] = a
 			}
 			switch {
@@ -67,22 +79,24 @@ func (e *repo) moved() moves {
 }
 
 // concerned are the applications that have to look themselves: all that moved, but those whose renderings are known to read
-// nothing of what is different. What is not known, or can not be found out, concerns everybody.
-func (r *repos) concerned(ctx context.Context, e *repo, m moves) []string {
-	woken := m.sure
+// nothing of what is different, which passed are. What is not known, or can not be found out, concerns everybody.
+func (r *repos) concerned(ctx context.Context, e *repo, m moves) (woken, passed map[string]bool) {
+	woken, passed = m.sure, map[string]bool{}
 	for move, apps := range m.steps {
 		concerned := apps
 		if r.readers != nil && !isChart(e.located().ApplicationSource) {
 			if s, err := r.step(ctx, e, move); err == nil {
 				concerned = r.readers.advance(s, apps)
-				r.pass(e, move, apps, concerned)
+				for _, app := range r.pass(e, move, apps, concerned) {
+					passed[app] = true
+				}
 			}
 		}
 		for _, app := range concerned {
 			woken[app] = true
 		}
 	}
-	return slices.Collect(maps.Keys(woken))
+	return woken, passed
 }
 
 func (e *repo) located() located {
@@ -113,9 +127,9 @@ func (r *repos) step(ctx context.Context, e *repo, m move) (step, error) {
 }
 
 // pass notes for the applications that are not concerned that they are at the new commit.
-func (r *repos) pass(e *repo, m move, apps, concerned []string) {
+func (r *repos) pass(e *repo, m move, apps, concerned []string) []string {
 	if len(concerned) == len(apps) {
-		return
+		return nil
 	}
 	out := make(map[string]bool, len(concerned))
 	for _, app := range concerned {
@@ -136,6 +150,7 @@ func (r *repos) pass(e *repo, m move, apps, concerned []string) {
 	}
 	e.mu.Unlock()
 	r.passed(passed)
+	return passed
 }
 
 // follows tells whether what app follows of a repository is at commit, as far as it was looked.

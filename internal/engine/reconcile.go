@@ -102,7 +102,7 @@ func (e *Engine) reconcile(ctx context.Context, appKey string) error {
 	}
 	if by := handover.PausedBy(app); by != "" {
 		st.seen.Store(true)
-		e.wake(e.doubts.note(appKey, doubt{reason: "it is paused by " + by, paused: true}))
+		e.wake(e.doubts.note(appKey, e.doubts.asOf(appKey), doubt{reason: "it is paused by " + by, paused: true}))
 		return nil
 	}
 	l, asOf := &look{app: app, invalid: bad}, e.doubts.asOf(appKey)

@@ -2,13 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lockstep-cd/lockstep/api/v1alpha1"
 	"github.com/lockstep-cd/lockstep/internal/git"
@@ -37,8 +34,11 @@ type repos struct {
 	// concerns all.
 	readers *readers
 	passed  func(applications []string)
-	log     *slog.Logger
-	wake    chan struct{}
+	// doubts hear of every move before anybody else does, and freed of those who need not wait any more; nil doubts nothing.
+	doubts *doubts
+	freed  func(applications []string)
+	log    *slog.Logger
+	wake   chan struct{}
 
 	mu    sync.Mutex
 	byKey map[string]*repo
@@ -60,6 +60,7 @@ type repo struct {
 	said     string    // the failure that was logged last
 	at       time.Time // of the last look
 	asked    bool      // somebody wants a look before it is due
+	unread   bool      // the last look found something else, and it is not yet known whom that concerns
 	subs     map[string][]subscription
 }
 
@@ -140,15 +141,26 @@ func (r *repos) look(ctx context.Context, e *repo, since time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.at, e.err = started, err
-	if err == nil {
-		e.refs, e.versions, e.said = refs, versions, ""
+	if err != nil {
+		return err
 	}
-	return err
+	e.refs, e.versions, e.said = refs, versions, ""
+	if moving := e.leadingElsewhere().apps(); r.doubts != nil && len(moving) > 0 {
+		r.doubts.moves(e.key, moving)
+		e.unread = true
+		r.nudge()
+	}
+	return nil
 }
 
 func (e *repo) resolve(s v1alpha1.ApplicationSource) (resolve.Revision, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.lead(s)
+}
+
+// lead is what a source's target revision leads to, with the lock held.
+func (e *repo) lead(s v1alpha1.ApplicationSource) (resolve.Revision, error) {
 	if s.Chart != "" || isOCI(s.RepoURL) {
 		v, err := resolve.Version(e.versions, s.TargetRevision)
 		return resolve.Revision{Commit: v, How: resolve.Range}, err
@@ -211,91 +223,5 @@ func (r *repos) nudge() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
-	}
-}
-
-// run looks at every repository when it is due, until ctx ends.
-func (r *repos) run(ctx context.Context) {
-	var group errgroup.Group
-	group.SetLimit(askAtOnce)
-	defer func() { _ = group.Wait() }()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.wake:
-		case <-timer.C:
-		}
-		next := r.interval
-		for _, e := range r.all() {
-			wait, due := e.due(r.interval)
-			if due {
-				group.Go(func() error { r.refresh(ctx, e); return nil })
-				wait = minAsk
-			}
-			next = min(next, wait)
-		}
-		timer.Reset(next)
-	}
-}
-
-func (r *repos) all() []*repo {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := make([]*repo, 0, len(r.byKey))
-	for _, e := range r.byKey {
-		list = append(list, e)
-	}
-	return list
-}
-
-// due tells whether it is time for a look, else how long that takes.
-func (e *repo) due(interval time.Duration) (time.Duration, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.err != nil {
-		interval = min(interval, retryAsk)
-	}
-	if e.asked {
-		interval = minAsk
-	}
-	wait := interval - time.Since(e.at)
-	if e.at.IsZero() {
-		return interval, false // the first application that resolves it looks
-	}
-	return max(wait, 10*time.Millisecond), wait <= 0
-}
-
-// refresh looks and wakes the applications for which something is different now.
-func (r *repos) refresh(ctx context.Context, e *repo) {
-	e.mu.Lock()
-	since := e.at
-	wasAsked := e.asked
-	e.asked = false
-	e.mu.Unlock()
-	if err := r.look(ctx, e, since); err != nil {
-		e.say(r.log, err)
-		if wasAsked && ctx.Err() == nil {
-			e.mu.Lock()
-			e.asked = errors.Is(err, context.DeadlineExceeded)
-			e.mu.Unlock()
-		}
-	}
-	if woken := r.concerned(ctx, e, e.moved()); len(woken) > 0 {
-		r.changed(woken)
-	}
-	r.nudge()
-}
-
-// say logs a failure once, not with every look that finds the same.
-func (e *repo) say(log *slog.Logger, err error) {
-	e.mu.Lock()
-	again := e.said == err.Error()
-	e.said = err.Error()
-	e.mu.Unlock()
-	if !again {
-		log.Warn("repository can't be read", "repository", e.key, "error", err)
 	}
 }
