@@ -354,3 +354,31 @@ func (w *world) restartWith(tune func(*engine.Options)) {
 	w.tune = tune
 	w.start()
 }
+
+// The folder of the cache is taken away while the engine runs: it is made again with the next rendering, nothing fails, and
+// only what lay in it is rendered again after a restart.
+func TestTheCacheIsTakenAwayWhileItRuns(t *testing.T) {
+	w := newWorld(t)
+	r := w.repo("c", map[string]string{"a/cm.yaml": configMap("a", "1"), "b/cm.yaml": configMap("b", "1")})
+	for _, name := range []string{"a", "b"} {
+		w.app(name, v1alpha1.ApplicationSource{RepoURL: r.URL(), Path: name})
+		w.settled(name, "")
+	}
+	if err := os.RemoveAll(filepath.Join(w.data, "renderings")); err != nil {
+		t.Fatal(err)
+	}
+	w.commit(r, map[string]string{"a/cm.yaml": configMap("a", "2")})
+	w.until("the commit", func() (string, bool) {
+		data, _ := w.configMap("a")
+		return data["k"], data["k"] == "2"
+	})
+	w.settled("a", "")
+	w.idle()
+	if app := w.get("a"); len(app.Status.Conditions) > 0 {
+		t.Errorf("conditions %v", app.Status.Conditions)
+	}
+	w.forgetRenders()
+	w.restart(false, nil)
+	w.idle()
+	w.wantRendered("after a restart", "b")
+}

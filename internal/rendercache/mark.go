@@ -22,8 +22,8 @@ func (s *Store) ours(key, version string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	mark := key + " " + version
-	if string(found) == mark {
+	s.mark = key + " " + version
+	if string(found) == s.mark {
 		return nil
 	}
 	names, err := os.ReadDir(s.dir)
@@ -38,7 +38,12 @@ func (s *Store) ours(key, version string) error {
 	if len(names) > 0 {
 		s.log.Warn("the rendering cache is thrown away, and everything is rendered again", "reason", foreign(string(found), key, version))
 	}
-	return os.WriteFile(file, []byte(mark), 0o600)
+	return s.sign()
+}
+
+// sign writes the mark, without which the next start would take what lies in the folder for somebody else's.
+func (s *Store) sign() error {
+	return os.WriteFile(filepath.Join(s.dir, markFile), []byte(s.mark), 0o600)
 }
 
 // foreign says why a folder with the mark found is not that of key and version.

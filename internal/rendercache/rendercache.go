@@ -47,6 +47,7 @@ type Store struct {
 	dir  string
 	aead cipher.AEAD
 	key  []byte // of the names
+	mark string // says whose the folder is
 	max  int64
 	now  func() time.Time
 	log  *slog.Logger
@@ -82,8 +83,8 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("rendering cache: %w", err)
 	}
 	s := &Store{dir: o.Dir, aead: aead, key: derive(o.Key, "names"), max: o.MaxBytes, now: o.Now, log: o.Log}
-	mark := hex.EncodeToString(derive(o.Key, "mark"))
-	if err := s.ours(mark, fmt.Sprintf("%d.%d", form, o.Version)); err != nil {
+	key := hex.EncodeToString(derive(o.Key, "mark"))
+	if err := s.ours(key, fmt.Sprintf("%d.%d", form, o.Version)); err != nil {
 		return nil, fmt.Errorf("rendering cache: %w", err)
 	}
 	if s.entries, err = s.read(); err != nil {
@@ -197,7 +198,7 @@ func (s *Store) say(err error) {
 func (s *Store) write(file string, data []byte) error {
 	f, err := os.CreateTemp(s.dir, "*"+fresh)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		if err := errors.Join(os.MkdirAll(s.dir, 0o700), s.sign()); err != nil {
 			return err
 		}
 		f, err = os.CreateTemp(s.dir, "*"+fresh)

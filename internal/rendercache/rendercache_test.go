@@ -224,6 +224,7 @@ func TestFolderTakenAway(t *testing.T) {
 	wants(t, s, "a", "1", "")
 	put(t, s, "a", "1", "x")
 	wants(t, s, "a", "1", "x")
+	wants(t, open(t, rendercache.Options{Dir: dir}), "a", "1", "x") // the next start knows it for its own
 }
 
 // TestFullDisk: what can not be written is said once, however much it is, and nothing half stays.
