@@ -196,6 +196,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.wg.Go(func() { e.events.run(ctx) })
 	e.wg.Go(func() { e.repos.run(ctx) })
 	e.wg.Go(func() { e.housekeep(ctx) })
+	e.wg.Go(func() { e.watchOver(ctx) })
 	e.wg.Go(func() { e.auditor.run(ctx) })
 	e.wg.Go(func() { e.whys.run(ctx) })
 	for range e.opts.Workers {

@@ -23,6 +23,8 @@ type Metrics struct {
 	audits       prometheus.Counter
 	mismatches   *prometheus.CounterVec
 	renewed      prometheus.Counter
+	overdue      prometheus.Counter
+	unreached    prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -51,6 +53,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.mismatches.WithLabelValues(string(in))
 	}
 	r.MustRegister(m.audits, m.mismatches)
+	m.watchdogs(r)
 	r.MustRegister(m.renders, m.renderTime, m.notKept, m.passed, m.reconcile, m.applied, m.pruned, m.statusWrites, m.syncs, m.renewed)
 	return m
 }

@@ -59,6 +59,7 @@ type repo struct {
 	err      error
 	said     string    // the failure that was logged last
 	at       time.Time // of the last look
+	reached  time.Time // by the last look that was answered; of the first interest before
 	asked    bool      // somebody wants a look before it is due
 	unread   bool      // the last look found something else, and it is not yet known whom that concerns
 	subs     map[string][]subscription
@@ -94,7 +95,7 @@ func (r *repos) entry(s located) *repo {
 	key := r.sources.key(s)
 	e := r.byKey[key]
 	if e == nil {
-		e = &repo{key: key, subs: map[string][]subscription{}}
+		e = &repo{key: key, reached: time.Now(), subs: map[string][]subscription{}}
 		r.byKey[key] = e
 	}
 	e.mu.Lock()
@@ -144,7 +145,7 @@ func (r *repos) look(ctx context.Context, e *repo, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	e.refs, e.versions, e.said = refs, versions, ""
+	e.refs, e.versions, e.said, e.reached = refs, versions, "", started
 	if moving := e.leadingElsewhere().apps(); r.doubts != nil && len(moving) > 0 {
 		r.doubts.moves(e.key, moving)
 		e.unread = true
