@@ -20,6 +20,7 @@ import (
 	"github.com/lockstep-cd/lockstep/internal/apply"
 	"github.com/lockstep-cd/lockstep/internal/cluster"
 	"github.com/lockstep-cd/lockstep/internal/evidence"
+	"github.com/lockstep-cd/lockstep/internal/pressure"
 	"github.com/lockstep-cd/lockstep/internal/queue"
 	"github.com/lockstep-cd/lockstep/internal/record"
 	"github.com/lockstep-cd/lockstep/internal/render/job"
@@ -75,9 +76,11 @@ type Options struct {
 
 // Engine runs the loop.
 type Engine struct {
-	opts         Options
-	log          *slog.Logger
-	queue        *queue.Queue
+	opts  Options
+	log   *slog.Logger
+	queue *queue.Queue
+	// pace bounds the requests under way to the cluster.
+	pace         *pressure.Limiter
 	cluster      *cluster.Cluster
 	writer       *apply.Writer
 	applications *applications
@@ -115,27 +118,11 @@ type Engine struct {
 
 // New joins the links; nothing runs before Start.
 func New(o Options) (*Engine, error) {
-	if o.Workers == 0 {
-		o.Workers = 16
-	}
-	if o.PollInterval == 0 {
-		o.PollInterval = 2 * time.Minute
-	}
-	if o.WaitNote == 0 {
-		o.WaitNote = 15 * time.Minute
-	}
-	if o.SettleAfter == 0 {
-		o.SettleAfter = 2 * time.Second
-	}
-	if o.ExplainAfter == 0 {
-		o.ExplainAfter = 10 * time.Second
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	pace := pressure.New(nil)
+	o = o.completed(pace)
 	e := &Engine{
 		opts: o, log: o.Log, states: map[string]*state{}, owners: newOwners(), doubts: newDoubts(),
-		readers: newReaders(), names: newNames(), outdated: newOutdated(),
+		readers: newReaders(), names: newNames(), outdated: newOutdated(), pace: pace,
 	}
 	first, _ := configured(nil, o.Namespace) // nothing is wrong with no settings
 	e.configuration.Store(first)

@@ -96,11 +96,21 @@ func queueOldest() *prometheus.Desc {
 	return prometheus.NewDesc("lockstep_queue_oldest_seconds", "How long the oldest application waits for a worker.", nil, nil)
 }
 
+func paceDescs() (limit, waiting, narrowed *prometheus.Desc) {
+	return prometheus.NewDesc("lockstep_cluster_requests_limit", "Requests to the cluster that may be under way.", nil, nil),
+		prometheus.NewDesc("lockstep_cluster_requests_waiting", "Requests to the cluster that wait until others end.", nil, nil),
+		prometheus.NewDesc("lockstep_cluster_pushbacks_total", "How often fewer requests were allowed, since the API server had too much to do.", nil, nil)
+}
+
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- appInfo()
 	ch <- queueLength()
 	ch <- queueOldest()
+	limit, waiting, narrowed := paceDescs()
+	ch <- limit
+	ch <- waiting
+	ch <- narrowed
 }
 
 // Collect implements prometheus.Collector.
@@ -128,6 +138,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	s := c.engine.Queue()
 	ch <- prometheus.MustNewConstMetric(queueLength(), prometheus.GaugeValue, float64(s.Waiting))
 	ch <- prometheus.MustNewConstMetric(queueOldest(), prometheus.GaugeValue, s.Oldest.Seconds())
+	p := c.engine.pace.State()
+	limit, waiting, narrowed := paceDescs()
+	ch <- prometheus.MustNewConstMetric(limit, prometheus.GaugeValue, float64(p.Limit))
+	ch <- prometheus.MustNewConstMetric(waiting, prometheus.GaugeValue, float64(p.Waiting))
+	ch <- prometheus.MustNewConstMetric(narrowed, prometheus.CounterValue, float64(p.Narrowed))
 }
 
 // Push takes in a push event; it answers how many sources of applications it concerns.

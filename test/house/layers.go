@@ -31,7 +31,7 @@ func layers() []layer {
 			"internal/plan", "internal/apply", "internal/health", "internal/cause", "internal/assess", "internal/install", "internal/signature",
 		}},
 		{name: "values", siblings: true, roots: []string{
-			"internal/tree", "internal/manifest", "internal/handover", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "internal/sandbox",
+			"internal/tree", "internal/manifest", "internal/handover", "internal/field", "internal/steady", "internal/render/job", "internal/render/buildenv", "internal/filelock", "internal/sandbox", "internal/pressure",
 			"api",
 		}},
 	}
