@@ -236,7 +236,7 @@ func (c *Chain) renderSource(ctx context.Context, r request, i int, sources []op
 	}
 	in := job.Input{
 		Source: s.source, Tree: notes.record(s.tree), Path: path, Refs: notes.refs(sources), Project: projectOf(r.app), AppName: r.app.Name, Namespace: r.app.Spec.Destination.Namespace,
-		Capabilities: r.caps, Env: buildEnv(r, s), Fetch: &fetcher{chain: c, request: r, notes: notes},
+		Capabilities: r.caps, Env: buildEnv(r, s), Fetch: &fetcher{chain: c, request: r, notes: notes}, Urgent: byHand(r.app),
 	}
 	started := time.Now()
 	result, err := guarded(ctx, c.tool, in)

@@ -34,6 +34,8 @@ type Input struct {
 	Env map[string]string
 	// Fetch answers for sources that the templates name themselves. Nil refuses them.
 	Fetch Fetcher
+	// Urgent tells that somebody waits for it: where renderings wait for each other, it comes first.
+	Urgent bool `json:"-"`
 	// Asked takes notes of what the rendering asks of Capabilities and Env; nil takes none. It comes back as Output.Asked.
 	Asked *Asked `json:"-"`
 }

@@ -120,7 +120,7 @@ func (p *Pool) Render(ctx context.Context, in job.Input) (job.Output, error) {
 // apart renders in a worker.
 func (p *Pool) apart(ctx context.Context, c render.Choice) (job.Output, error) {
 	project := c.Input.Project
-	w, err := p.acquire(ctx, project)
+	w, err := p.acquire(ctx, project, c.Input.Urgent)
 	if err != nil {
 		return job.Output{}, err
 	}

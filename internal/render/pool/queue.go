@@ -9,6 +9,7 @@ import (
 // ticket is a rendering that waits for a worker.
 type ticket struct {
 	project string
+	urgent  bool
 	since   time.Time
 	got     chan turn // holds one
 }
@@ -20,7 +21,7 @@ type turn struct {
 }
 
 // acquire waits for a worker for the project. release must follow when there is no error.
-func (p *Pool) acquire(ctx context.Context, project string) (*process, error) {
+func (p *Pool) acquire(ctx context.Context, project string, urgent bool) (*process, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -31,7 +32,7 @@ func (p *Pool) acquire(ctx context.Context, project string) (*process, error) {
 		p.mu.Unlock()
 		return p.ready(ctx, project, now)
 	}
-	t := &ticket{project: project, since: time.Now(), got: make(chan turn, 1)}
+	t := &ticket{project: project, urgent: urgent, since: time.Now(), got: make(chan turn, 1)}
 	p.line = append(p.line, t)
 	p.mu.Unlock()
 	return p.wait(ctx, t)
@@ -187,19 +188,40 @@ func (p *Pool) release(w *process, project string, good bool) {
 	}
 }
 
-// next takes who comes next out of the line: the oldest, unless it has not waited for long and somebody of the worker's own
-// project is there. A worker that changes its project is replaced, which costs more than a short wait.
+// next takes who comes next out of the line: whose turn it is, unless that one has not waited for long and somebody of the
+// worker's own project is there. A worker that changes its project is replaced, which costs more than a short wait.
 func (p *Pool) next(w *process) *ticket {
 	if len(p.line) == 0 || p.rendering() >= p.o.Size {
 		return nil
 	}
-	i := 0
-	if w != nil && time.Since(p.line[0].since) < p.o.Patience {
-		i = max(0, slices.IndexFunc(p.line, func(t *ticket) bool { return w.fits(t.project) }))
+	i := p.turn()
+	if t := p.line[i]; w != nil && !t.urgent && time.Since(t.since) < p.o.Patience {
+		if own := slices.IndexFunc(p.line, func(t *ticket) bool { return w.fits(t.project) }); own >= 0 {
+			i = own
+		}
 	}
 	t := p.line[i]
 	p.line = slices.Delete(p.line, i, i+1)
 	return t
+}
+
+// turn is the place of the one whose turn it is: one that somebody waits for, of the project of which the least is rendered,
+// the oldest of these.
+func (p *Pool) turn() int {
+	best := 0
+	for i, t := range p.line[1:] {
+		was := p.line[best]
+		if t.urgent != was.urgent {
+			if t.urgent {
+				best = i + 1
+			}
+			continue
+		}
+		if p.busy[t.project] < p.busy[was.project] {
+			best = i + 1
+		}
+	}
+	return best
 }
 
 // tidy ends workers that have had no work for a while: all but one soon, the last one later.
