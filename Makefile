@@ -17,6 +17,8 @@ FUZZ      ?= 300000
 KILLS     ?= 50
 # Numbers of applications that `make bench-full` measures.
 SIZES     ?= 100 1000 5000 10000
+# Beside how many objects that no application declares it measures 1,000 applications once more.
+UNRELATED ?= 100000
 TIMEOUT   ?= 45m
 
 .PHONY: help
@@ -60,8 +62,11 @@ bench: check-go ## Measure 1,000 applications against the floor
 	$(GO) run ./bench
 
 .PHONY: bench-full
-bench-full: check-go ## Measure every size of SIZES; takes hours
-	@for n in $(SIZES); do echo "bench: $$n applications"; $(GO) run ./bench -applications $$n; done
+bench-full: check-go ## Measure every size of SIZES, and draw docs/cost.svg; takes hours
+	@mkdir -p $(CACHE)/bench
+	@for n in $(SIZES); do echo "bench: $$n applications"; $(GO) run ./bench -applications $$n -json $(CACHE)/bench/$$n.json; done
+	@echo "bench: beside unrelated objects"; $(GO) run ./bench -only in-step,unrelated -unrelated $(UNRELATED)
+	$(GO) run ./bench -plot docs/cost.svg $(SIZES:%=$(CACHE)/bench/%.json)
 
 .PHONY: lint
 lint: $(CACHE)/golangci-lint ## Run the linters; their first build takes minutes

@@ -5,6 +5,7 @@
 //	go run ./bench                        # 1,000 applications × 4 objects, about 5 minutes
 //	go run ./bench --applications 100 --only in-step
 //	go run ./bench --render --rounds 5    # rendering alone: workers against the libraries in one process, half a minute
+//	go run ./bench --plot docs/cost.svg results-100.json results-1000.json
 //	go run ./bench --applications 15000 --objects configmap --only in-step
 //
 // The git server runs in this process; floor, observer and Lockstep are processes of their own. It may depend on the
@@ -13,6 +14,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,6 +27,7 @@ import (
 
 	"github.com/lockstep-cd/lockstep/bench/floor"
 	"github.com/lockstep-cd/lockstep/bench/observe"
+	"github.com/lockstep-cd/lockstep/bench/plot"
 	"github.com/lockstep-cd/lockstep/bench/renders"
 	"github.com/lockstep-cd/lockstep/bench/report"
 	"github.com/lockstep-cd/lockstep/bench/trial"
@@ -71,7 +74,10 @@ type options struct {
 	json, markdown string
 	strict, keep   bool
 	render         bool
-	args           []string
+	// plot is the file that recorded results are drawn into.
+	plot    string
+	results []string
+	args    []string
 }
 
 func parse(args []string, out io.Writer) (*options, error) {
@@ -88,15 +94,21 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.DurationVar(&o.trial.IdleFor, "idle", time.Minute, "how long nothing is done for the measure idle")
 	f.IntVar(&o.trial.HandChanges, "hand-changes", 200, "how many objects are changed by hand")
 	f.IntVar(&o.trial.Commits, "commits", 5, "how many commits change one file each")
+	f.IntVar(&o.trial.Pushes, "pushes", 1000, "how many commits the webhook storm has, one every 10 ms")
+	f.IntVar(&o.trial.Unrelated, "unrelated", 0, "measure once more beside this many objects that no application declares")
 	f.DurationVar(&o.trial.Limit, "limit", 0, "how long a round may take to come into step (default 5m, or 300ms for each application)")
 	f.StringVar(&o.trial.Lockstep, "lockstep", "", "program to measure (default: bin/lockstep, built first)")
 	f.StringVar(&o.json, "json", "", "file for the results as JSON, - for the standard output")
 	f.StringVar(&o.markdown, "markdown", "", "file that the results are appended to as Markdown")
 	f.BoolVar(&o.render, "render", false, "measure rendering alone: charts and overlays through workers, against the libraries in one process")
+	f.StringVar(&o.plot, "plot", "", "measure nothing, and draw the results in the JSON files that are named into this SVG file")
 	f.BoolVar(&o.strict, "strict", false, "exit code 1 when a target that holds now is missed")
 	f.BoolVar(&o.keep, "keep", false, "keep logs and data")
 	if err := f.Parse(args); err != nil {
 		return nil, err
+	}
+	if o.results = f.Args(); o.plot != "" {
+		return o, nil
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("argument %q: only flags are known", f.Arg(0))
@@ -108,8 +120,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 	if *only != "" {
 		o.trial.Only = strings.Split(*only, ",")
 	}
-	if o.trial.Commits < 1 || o.trial.HandChanges < 1 {
-		return nil, errors.New("commits, hand-changes: at least 1 is needed; leave a measure out with --only")
+	if o.trial.Commits < 1 || o.trial.HandChanges < 1 || o.trial.Pushes < 1 {
+		return nil, errors.New("commits, hand-changes, pushes: at least 1 is needed; leave a measure out with --only")
 	}
 	return o, o.trial.Validate()
 }
@@ -118,6 +130,9 @@ func (o *options) run(ctx context.Context) (err error) {
 	root, err := local.Root()
 	if err != nil {
 		return err
+	}
+	if o.plot != "" {
+		return o.draw()
 	}
 	if o.render {
 		return o.renders(ctx, root)
@@ -170,6 +185,21 @@ func (o *options) renders(ctx context.Context, root string) error {
 		err = fmt.Errorf("missed: %s", strings.Join(missed, ", "))
 	}
 	return err
+}
+
+// draw reads recorded results and draws them.
+func (o *options) draw() error {
+	reports := make([]report.Report, len(o.results))
+	for i, name := range o.results {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, &reports[i])
+		}
+		if err != nil {
+			return fmt.Errorf("results %s: %w", name, err)
+		}
+	}
+	return into(o.plot, os.O_TRUNC, func(w io.Writer) error { return plot.Write(w, reports) })
 }
 
 // build makes the local cluster's program and Lockstep's before anything is measured.

@@ -72,7 +72,7 @@ func (t *trial) freshCluster(ctx context.Context, name string) (*cluster, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.prepare(ctx, t.Spec); err != nil {
+	if err := errors.Join(c.prepare(ctx, t.Spec), t.makeOthers(ctx, c)); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil

@@ -73,7 +73,7 @@ func (r *running) more(ctx context.Context) []report.Measure {
 		name string
 		take func(context.Context) ([]report.Measure, error)
 	}{
-		{Idle, r.idle}, {Restart, r.restart}, {Heal, r.heal}, {Change, r.change},
+		{Idle, r.idle}, {Restart, r.restart}, {Heal, r.heal}, {Change, r.change}, {ByHand, r.byHand}, {Storm, r.storm},
 	} {
 		if !r.wants(m.name) || ctx.Err() != nil {
 			continue

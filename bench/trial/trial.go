@@ -22,16 +22,21 @@ import (
 
 // The measures, by the names that people select them with.
 const (
-	Floor   = "floor"
-	InStep  = "in-step"
-	Idle    = "idle"
-	Restart = "restart"
-	Heal    = "heal"
-	Change  = "change"
+	Floor     = "floor"
+	InStep    = "in-step"
+	Idle      = "idle"
+	Restart   = "restart"
+	Heal      = "heal"
+	Change    = "change"
+	ByHand    = "by-hand"
+	Storm     = "storm"
+	Unrelated = "unrelated"
 )
 
 // Names are the measures in the order in which they are taken.
-func Names() []string { return []string{Floor, InStep, Idle, Restart, Heal, Change} }
+func Names() []string {
+	return []string{Floor, InStep, Idle, Restart, Heal, Change, ByHand, Storm, Unrelated}
+}
 
 // Options of a run.
 type Options struct {
@@ -48,6 +53,10 @@ type Options struct {
 	IdleFor time.Duration
 	// HandChanges and Commits are how many objects are changed by hand, and how many commits change one file each.
 	HandChanges, Commits int
+	// Pushes is how many commits the webhook storm has.
+	Pushes int
+	// Unrelated is beside how many objects that no application declares Lockstep is measured once more; 0 leaves it out.
+	Unrelated int
 	// Limit is how long one round may take to come into step.
 	Limit time.Duration
 	// Lockstep is the program to measure.
@@ -82,6 +91,8 @@ type trial struct {
 	git   *gitserver.Server
 	repo  *gitserver.Repo
 	notes []string
+	// others is how many unrelated objects the next cluster gets.
+	others int
 }
 
 // Run takes the measures. On an error the measures taken until then are returned, too.
@@ -139,7 +150,8 @@ func (t *trial) rounds(ctx context.Context) ([]report.Measure, error) {
 			ours = append(ours, *o)
 		}
 		if err != nil || last {
-			return append(t.inStepMeasures(floors, ours), more...), err
+			beside, besideErr := t.unrelated(ctx, ours)
+			return slices.Concat(t.inStepMeasures(floors, ours), more, beside), errors.Join(err, besideErr)
 		}
 	}
 	return nil, nil
