@@ -98,7 +98,7 @@ func TestNoAnswerTellsNothing(t *testing.T) {
 // server refuses what is more than it can do at a time.
 type server struct {
 	can           int64
-	now, most     atomic.Int64
+	now           atomic.Int64
 	done, refused atomic.Int64
 }
 
@@ -164,7 +164,7 @@ func ask(ctx context.Context, client *http.Client, url string, whole bool) error
 	if err != nil {
 		return err
 	}
-	resp, err := client.Do(r) //nolint:bodyclose // a watch ends with its context
+	resp, err := client.Do(r)
 	if err != nil || !whole {
 		return err
 	}

@@ -37,7 +37,7 @@ func Of(settings map[string]string) (Rules, []error) {
 	scripts, bad := lua.Overrides(settings, lua.Limits{})
 	expressions, errs := cel.Overrides(settings, cel.Limits{})
 	bad = append(bad, errs...)
-	r.Overrides = append(scripts, expressions...)
+	r.Overrides = slices.Concat(scripts, expressions)
 	if classes := settings[addressKey]; classes != "" {
 		override, err := health.WithoutAddress(classes)
 		if err != nil {
