@@ -32,8 +32,8 @@ type splitter struct {
 	text []byte
 	// line is the current line; start and content are those of the current document.
 	line, start, content int
-	// marked tells that the current document had its "---".
-	marked bool
+	// marked tells that the current document had its "---", directed that it had a directive.
+	marked, directed bool
 }
 
 func (s *splitter) next(line []byte) {
@@ -49,22 +49,35 @@ func (s *splitter) next(line []byte) {
 			s.content = s.line
 		}
 	} else if s.content == 0 && len(trimmed) > 0 && trimmed[0] != '#' {
-		if directive := line[0] == '%' && !s.marked; !directive {
+		switch {
+		case line[0] == '%' && !s.marked:
+			s.directed = true
+		case !s.endsAgain(line):
 			s.content = s.line
 		}
 	}
 	s.text = append(s.text, line...)
 	s.line++
-	if isMarker(line, "...") {
+	switch {
+	case s.endsAgain(line):
+		last := &s.done[len(s.done)-1]
+		last.text = append(last.text, s.text...)
+		s.text, s.start = nil, s.line
+	case isMarker(line, "..."):
 		s.flush()
 	}
+}
+
+// endsAgain tells that the line ends a document that has ended already, which YAML allows; it is no document of its own.
+func (s *splitter) endsAgain(line []byte) bool {
+	return isMarker(line, "...") && len(s.done) > 0 && s.content == 0 && !s.marked && !s.directed
 }
 
 func (s *splitter) flush() {
 	if len(s.text) > 0 {
 		s.done = append(s.done, document{text: s.text, line: s.start, content: max(s.content, s.start)})
 	}
-	s.text, s.start, s.content, s.marked = nil, s.line, 0, false
+	s.text, s.start, s.content, s.marked, s.directed = nil, s.line, 0, false, false
 }
 
 func isMarker(line []byte, marker string) bool {

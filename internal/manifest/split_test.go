@@ -11,7 +11,7 @@ import (
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{
 		"a: 1\n---\nb: 2\n", "--- # c\na\n...\n# x\n---\n", "%YAML 1.1\n---\na: 1\n", "a: |\n  ---\n  b\n---\nc\n", "--- |\n x\n---\n",
-		"- a\n---\n- b\n...\n- c\n", "a\r\n---\r\nb\r\n", "%TAG ! tag:x,2000:\n---\n!a b\n...\n%YAML 1.1\n---\nc\n", "---\n---\n---", "'a\n ---\n b'\n", "...\n...\n",
+		"- a\n---\n- b\n...\n- c\n", "a\r\n---\r\nb\r\n", "%TAG ! tag:x,2000:\n---\n!a b\n...\n%YAML 1.1\n---\nc\n", "---\n---\n---", "'a\n ---\n b'\n", "...\n...\n", "0\n...\n...", "0\n---\n# c\n...\n...\n1\n",
 	} {
 		f.Add([]byte(s))
 	}
