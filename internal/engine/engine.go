@@ -106,6 +106,8 @@ type Engine struct {
 	auditor *auditor
 	// configuration is what the settings say about live objects.
 	configuration atomic.Pointer[configuration]
+	// feeds hand changes of applications on to faces.
+	feeds feeds
 	// follower follows what the control plane's namespace holds.
 	follower follower
 

@@ -26,6 +26,7 @@ import (
 
 func (e *Engine) onApplication(key string, old, now *v1alpha1.Application) {
 	e.wakeDependents(old, now)
+	e.feeds.tell(key, old, now)
 	switch {
 	case now == nil:
 		e.whys.forget(key)

@@ -33,7 +33,14 @@ type Check struct {
 	Err   error
 }
 
-// Options of a server. All but Listen and Version are required.
+// API is what answers below /api/v1/.
+type API interface {
+	http.Handler
+	// Close ends the streams under way, so that they keep no stop waiting.
+	Close()
+}
+
+// Options of a server. All but Listen, API and Version are required.
 type Options struct {
 	// Listen is host:port; port 0 takes a free one.
 	Listen string
@@ -47,6 +54,8 @@ type Options struct {
 	Checks func(context.Context) []Check
 	// Metrics are served on /metrics.
 	Metrics prometheus.Gatherer
+	// API answers below /api/v1/; nil leaves it out. Its streams end with Close.
+	API API
 	// Version is told on /api/version.
 	Version string
 	// Log gets one line a request, at debug level, and what went wrong on our side.
@@ -73,6 +82,9 @@ func New(o Options) *Server {
 	s.mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelError),
 	}))
+	if o.API != nil {
+		s.mux.Handle("/api/v1/", o.API)
+	}
 	s.http = &http.Server{
 		// The log is outermost, so that it sees the status that was sent at last; then panics, which become an answer; then
 		// requests that no route takes, which the mux would answer in plain text.
@@ -83,6 +95,9 @@ func New(o Options) *Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // mostly what clients do
+	}
+	if o.API != nil {
+		s.http.RegisterOnShutdown(o.API.Close)
 	}
 	return s
 }
