@@ -30,7 +30,7 @@ type App struct {
 	client  dynamic.Interface
 	metrics *prometheus.Registry
 	counted *engine.Metrics
-	secret  *webhookSecret
+	secrets *webhookSecrets
 	lease   *lease.Lease
 	server  *server.Server
 
@@ -70,9 +70,9 @@ func New(o Options) (*App, error) {
 	}); err != nil {
 		return nil, err
 	}
-	a.secret = &webhookSecret{client: a.client, namespace: o.Namespace}
+	a.secrets = &webhookSecrets{client: a.client, namespace: o.Namespace}
 	a.server = server.New(server.Options{
-		Listen: o.Listen, Pusher: a.pusher, Secret: a.secret.get, Ready: a.Ready, Checks: a.checks, Metrics: a.metrics,
+		Listen: o.Listen, Pusher: a.pusher, Secrets: a.secrets.get, Ready: a.Ready, Checks: a.checks, Metrics: a.metrics,
 		Version: o.Version, Log: o.Log.With("component", "server"),
 	})
 	return a, nil

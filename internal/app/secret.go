@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/lockstep-cd/lockstep/internal/webhook"
 )
 
 const (
@@ -25,23 +28,23 @@ const (
 )
 
 // errSecretFormat says that the Secret holds something else than text; the cause would quote it.
-var errSecretFormat = errors.New("secret argocd-secret: webhook.github.secret is not readable")
+var errSecretFormat = errors.New("secret argocd-secret: its data is not readable")
 
-// webhookSecret reads webhook.github.secret of argocd-secret when an event comes. A Secret of that name is not watched: it
+// webhookSecrets reads the webhook keys of argocd-secret when an event comes. A Secret of that name is not watched: it
 // holds more than this process needs to know.
-type webhookSecret struct {
+type webhookSecrets struct {
 	client    dynamic.Interface
 	namespace string
 
 	mu    sync.Mutex
-	value string
+	value webhook.Secrets
 	at    time.Time
 	// tried is when it was asked for last, with or without success.
 	tried time.Time
 }
 
-// get returns the secret, empty when none is configured. It is an error when that is not known.
-func (s *webhookSecret) get(ctx context.Context) (string, error) {
+// get returns the secrets, empty when none is configured. It is an error when that is not known.
+func (s *webhookSecrets) get(ctx context.Context) (webhook.Secrets, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := !s.at.IsZero()
@@ -57,27 +60,31 @@ func (s *webhookSecret) get(ctx context.Context) (string, error) {
 	case err == nil:
 		s.value, s.at = value, s.tried
 	case errors.Is(err, errSecretFormat) || !known || time.Since(s.at) >= secretStale:
-		return "", err
+		return nil, err
 	}
 	return s.value, nil
 }
 
-func (s *webhookSecret) read(ctx context.Context) (string, error) {
+func (s *webhookSecrets) read(ctx context.Context) (webhook.Secrets, error) {
 	secrets := s.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(s.namespace)
 	u, err := secrets.Get(ctx, "argocd-secret", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return webhook.Secrets{}, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("secret %s/argocd-secret: %w", s.namespace, err)
+		return nil, fmt.Errorf("secret %s/argocd-secret: %w", s.namespace, err)
 	}
-	text, _, err := unstructured.NestedString(u.Object, "data", "webhook.github.secret")
-	if err != nil {
-		return "", errSecretFormat
+	found := webhook.Secrets{}
+	for _, key := range webhook.Keys() {
+		text, _, err := unstructured.NestedString(u.Object, "data", key)
+		if err != nil {
+			return nil, errSecretFormat
+		}
+		value, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, errSecretFormat
+		}
+		found[key] = strings.TrimRight(string(value), "\r\n") // what echo and editors put at the end
 	}
-	value, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return "", errSecretFormat
-	}
-	return string(value), nil
+	return found, nil
 }

@@ -47,8 +47,8 @@ func newServe(sh *shell) *cobra.Command {
 		Long: "Follows the applications of a namespace and keeps what they declare in step with their sources. Runs inside the\n" +
 			"cluster, or anywhere with a kubeconfig. Of several processes one works; the others stand by and follow when it stops.\n" +
 			"SIGTERM and SIGINT stop it: what is under way ends, and the next process can begin at once.\n\n" +
-			"The HTTP server answers on /api/webhook (push events of GitHub, Gitea and those who send the same; signed with the\n" +
-			"key webhook.github.secret of the Secret argocd-secret, once there is one), /healthz (the process lives; with\n" +
+			"The HTTP server answers on /api/webhook (push events of forges and registries, which show the secrets that the\n" +
+			"Secret argocd-secret sets for them; see docs/webhooks.md), /healthz (the process lives; with\n" +
 			"?full=true every part is looked at), /readyz (it holds the lease and has looked at every application), /metrics and\n" +
 			"/api/version.",
 		Example: "  lockstep serve --kubeconfig ~/.kube/config --data-dir /var/lib/lockstep",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	retryAsk = 10 * time.Second
 	// askAtOnce bounds the looks under way.
 	askAtOnce = 8
+	// maxRenamed bounds the renamed repositories that are remembered, and maxNamesBefore the former names of each.
+	maxRenamed     = 2000
+	maxNamesBefore = 20
 )
 
 // repos knows what every repository and chart in use has. One look serves all applications.
@@ -44,6 +48,8 @@ type repos struct {
 	byKey map[string]*repo
 	// credentials is when any credentials changed last.
 	credentials time.Time
+	// formerly are the URLs that a repository had before it was renamed, by the one it has now, both normalized.
+	formerly map[string][]string
 }
 
 // repo is one Git repository, or one chart of a Helm repository or registry.
@@ -203,12 +209,13 @@ func (r *repos) unsubscribe(app string) {
 func (r *repos) push(ev webhook.Event) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	ev = r.renamed(ev)
 	concerned := 0
 	for _, e := range r.byKey {
 		e.mu.Lock()
 		for _, list := range e.subs {
 			for _, s := range list {
-				if webhook.Affects(ev, s.source.RepoURL, s.source.TargetRevision) {
+				if webhook.Affects(ev, webhook.Source{RepoURL: s.source.RepoURL, Chart: s.source.Chart, TargetRevision: s.source.TargetRevision}) {
 					e.asked = true
 					concerned++
 				}
@@ -218,6 +225,32 @@ func (r *repos) push(ev webhook.Event) int {
 	}
 	r.nudge()
 	return concerned
+}
+
+// renamed adds to an event the names that its repository had before, and remembers them from an event that tells of a new
+// one, with the lock held. What is not remembered, because the process is new or too many were renamed, is found at the next
+// interval.
+func (r *repos) renamed(ev webhook.Event) webhook.Event {
+	if len(ev.Formerly) > 0 {
+		if r.formerly == nil || len(r.formerly) >= maxRenamed {
+			r.formerly = map[string][]string{}
+		}
+		known := append(r.namesBefore(ev.Formerly), ev.Formerly...)
+		for _, now := range ev.RepoURLs {
+			r.formerly[now] = known[:min(len(known), maxNamesBefore)]
+		}
+	}
+	ev.RepoURLs = append(slices.Clone(ev.RepoURLs), r.namesBefore(ev.RepoURLs)...)
+	return ev
+}
+
+func (r *repos) namesBefore(urls []string) []string {
+	var list []string
+	for _, u := range urls {
+		list = append(list, r.formerly[u]...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func (r *repos) nudge() {

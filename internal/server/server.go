@@ -46,8 +46,8 @@ type Options struct {
 	Listen string
 	// Pusher gets the push events; nil while this process stands by.
 	Pusher func() Pusher
-	// Secret is the shared secret of webhooks; empty takes unsigned events.
-	Secret func(context.Context) (string, error)
+	// Secrets are what senders of webhooks must show; none takes unsigned events.
+	Secrets func(context.Context) (webhook.Secrets, error)
 	// Ready says why the process is not ready; nil when it is.
 	Ready func() error
 	// Checks looks at every part, for /healthz?full=true.

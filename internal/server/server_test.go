@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,14 +50,14 @@ type running struct {
 	pushes *pushes
 	log    *lines
 	ready  atomic.Pointer[string]
-	secret func(context.Context) (string, error)
+	secret func(context.Context) (webhook.Secrets, error)
 	idle   atomic.Bool // no engine
 	checks []server.Check
 }
 
 func start(t *testing.T) *running {
 	t.Helper()
-	r := &running{t: t, pushes: &pushes{}, log: &lines{}, secret: func(context.Context) (string, error) { return "", nil }}
+	r := &running{t: t, pushes: &pushes{}, log: &lines{}, secret: func(context.Context) (webhook.Secrets, error) { return nil, nil }}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lockstep_test", Help: "A value."}, func() float64 { return 7 }))
 	r.server = server.New(server.Options{
@@ -67,7 +68,7 @@ func start(t *testing.T) *running {
 			}
 			return r.pushes
 		},
-		Secret: func(ctx context.Context) (string, error) { return r.secret(ctx) },
+		Secrets: func(ctx context.Context) (webhook.Secrets, error) { return r.secret(ctx) },
 		Ready: func() error {
 			if why := r.ready.Load(); why != nil {
 				return errors.New(*why)
@@ -153,11 +154,11 @@ func signed(secret, body string) map[string]string {
 func TestPush(t *testing.T) {
 	r := start(t)
 	r.want(200, map[string]any{"applications": 3.0}, "POST", "/api/webhook", push, pushHeader())
-	if len(r.pushes.events) != 1 || r.pushes.events[0].Ref != "refs/heads/main" {
+	if len(r.pushes.events) != 1 || !slices.Equal(r.pushes.events[0].Refs, []string{"refs/heads/main"}) {
 		t.Errorf("events %+v", r.pushes.events)
 	}
 	r.want(200, map[string]any{"ignored": "ping"}, "POST", "/api/webhook", "{}", map[string]string{"X-GitHub-Event": "ping"})
-	r.want(400, refusal(400, "the header X-GitHub-Event is missing"), "POST", "/api/webhook", push, nil)
+	r.want(400, refusal(400, "nothing in the request tells who sent it; docs/webhooks.md lists the senders"), "POST", "/api/webhook", push, nil)
 	if len(r.pushes.events) != 1 {
 		t.Errorf("%d events, want 1", len(r.pushes.events))
 	}
@@ -165,7 +166,9 @@ func TestPush(t *testing.T) {
 
 func TestSignature(t *testing.T) {
 	r := start(t)
-	r.secret = func(context.Context) (string, error) { return "hush", nil }
+	r.secret = func(context.Context) (webhook.Secrets, error) {
+		return webhook.Secrets{"webhook.github.secret": "hush"}, nil
+	}
 	r.want(200, map[string]any{"applications": 3.0}, "POST", "/api/webhook", push, signed("hush", push))
 	r.want(401, refusal(401, "the signature does not match the secret that is configured"), "POST", "/api/webhook", push, signed("loud", push))
 	r.want(401, refusal(401, "a secret is configured and the event is not signed; set the same secret at the sender"),
@@ -178,8 +181,8 @@ func TestSignature(t *testing.T) {
 // An event must not be taken unsigned because the secret could not be read.
 func TestSecretIsNotReadable(t *testing.T) {
 	r := start(t)
-	r.secret = func(context.Context) (string, error) { return "", errors.New("the API server is away") }
-	r.want(503, refusal(503, "the webhook secret can't be read now; send the event again"), "POST", "/api/webhook", push, pushHeader())
+	r.secret = func(context.Context) (webhook.Secrets, error) { return nil, errors.New("the API server is away") }
+	r.want(503, refusal(503, "the webhook secrets can't be read now; send the event again"), "POST", "/api/webhook", push, pushHeader())
 	if len(r.pushes.events) != 0 {
 		t.Error("the event was taken")
 	}
@@ -285,7 +288,7 @@ func TestAddressInUse(t *testing.T) {
 func TestStopLetsRequestsEnd(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	r := start(t)
-	r.secret = func(context.Context) (string, error) { close(began); <-finish; return "", nil }
+	r.secret = func(context.Context) (webhook.Secrets, error) { close(began); <-finish; return nil, nil }
 	answered := make(chan int, 1)
 	go func() {
 		status, _, _ := r.ask("POST", "/api/webhook", push, pushHeader())
@@ -322,7 +325,7 @@ func TestStopIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	r.secret = func(context.Context) (string, error) { return "", nil }
+	r.secret = func(context.Context) (webhook.Secrets, error) { return nil, nil }
 	go func() {
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

@@ -30,15 +30,18 @@ func (s *Server) webhook(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	secret, err := s.opts.Secret(r.Context())
+	secrets, err := s.opts.Secrets(r.Context())
 	if err != nil {
-		s.opts.Log.Warn("webhook secret not read", "error", err)
-		return nil, &problem{http.StatusServiceUnavailable, "the webhook secret can't be read now; send the event again"}
+		s.opts.Log.Warn("webhook secrets not read", "error", err)
+		return nil, &problem{http.StatusServiceUnavailable, "the webhook secrets can't be read now; send the event again"}
 	}
-	event, err := webhook.Parse(r.Header, body, secret)
+	event, err := webhook.Parse(webhook.Request{Header: r.Header, Query: r.URL.Query(), Body: body}, secrets)
 	if err != nil {
 		s.opts.Log.Info("webhook refused", "from", r.RemoteAddr, "error", err)
 		return nil, refused(err)
+	}
+	if event.Confirm != "" {
+		s.opts.Log.Info("an SNS topic waits for the confirmation of its subscription; open the address", "address", event.Confirm)
 	}
 	if event.Ignored != "" {
 		return ignored{event.Ignored}, nil
